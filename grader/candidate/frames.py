@@ -1,0 +1,52 @@
+"""Values as a frame's content, and back: a JSON header and a safetensors payload. Never pickle."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+
+from .values import CROSSING_DTYPES, MAX_TENSORS, MalformedValue
+
+# a table of MAX_TENSORS tensors fits in well under half of it; parsing costs far more than its bytes
+MAX_TABLE = 128 * 1024
+
+
+def to_bytes(message: dict[str, object], tensors: dict[str, torch.Tensor]) -> tuple[bytes, bytes]:
+    """A frame's two parts: the JSON header and the safetensors payload (empty without tensors)."""
+    header = json.dumps(message, separators=(",", ":")).encode()
+    # safetensors refuses tensors that share memory or are not contiguous: send copies of those
+    seen: set[int] = set()
+    ready: dict[str, torch.Tensor] = {}
+    for name, tensor in tensors.items():
+        contiguous = tensor.detach().contiguous()
+        storage = contiguous.untyped_storage()
+        if storage.data_ptr() in seen or storage.nbytes() != contiguous.nbytes:
+            contiguous = contiguous.clone()
+        seen.add(contiguous.untyped_storage().data_ptr())
+        ready[name] = contiguous
+    return header, safetensors.torch.save(ready) if ready else b""
+
+
+def from_bytes(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The message and tensors of a frame. Raises MalformedValue for anything but a frame's content."""
+    try:
+        message = json.loads(header)
+    except (ValueError, RecursionError) as error:
+        raise MalformedValue("the header is not JSON") from error
+    if not isinstance(message, dict):
+        raise MalformedValue("the header is not a JSON object")
+    if not payload:
+        return message, {}
+    if int.from_bytes(payload[:8], "little") > MAX_TABLE:
+        raise MalformedValue("the payload's table is larger than a table may be")
+    try:
+        tensors = safetensors.torch.load(payload)
+    except Exception as error:  # which ones, for bytes that are anything at all, the library does not say
+        raise MalformedValue("the payload is not safetensors") from error
+    if len(tensors) > MAX_TENSORS or any(t.dtype not in CROSSING_DTYPES for t in tensors.values()):
+        raise MalformedValue("the payload holds too many tensors or a type that does not cross")
+    return message, tensors

@@ -1,0 +1,279 @@
+"""The one way to talk to a candidate, whether it runs in this process or behind the wall.
+
+Test suites are written against :class:`Candidate` and :class:`Model` alone. What differs is the
+:class:`Transport` underneath: local (a student's own run) or isolated (grading).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeGuard
+
+import torch
+
+from .faults import CandidateError, Line, Nonsense, NotHandedIn, NotUsable, OutOfTime
+
+# The share of a call's time that a file gets after so many time-outs in a row. After the last of
+# them its code is taken to hang and is not waited for again.
+PATIENCE = (1.0, 0.25, 0.1)
+
+# the operations that run a method or function of the student's, as against building or setting up
+_STUDENTS_OWN = frozenset({"call", "apply", "gradients", "count"})
+
+
+class Transport(Protocol):
+    """Carries operations to a workbench and plain data back."""
+
+    @property
+    def generation(self) -> int:
+        """Rises by one whenever the worker behind it was replaced and what it had built is lost."""
+
+    @property
+    def isolation(self) -> str:
+        """The level of isolation: ``none``, ``process``, ``confined`` or ``namespaced``."""
+
+    def request(self, operation: str, arguments: Mapping[str, Any], patience: float = 1.0) -> Any:
+        """The operation's value, waited for ``patience`` times a call's usual time.
+
+        Raises CandidateError, or HostFailed for a fault of ours.
+        """
+
+    def close(self) -> None:
+        """End the worker, if there is one."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call seen from outside: its value, its arguments afterwards, where its tensors live."""
+
+    value: Any
+    args: list[Any]
+    kwargs: dict[str, Any]
+    devices: list[str]
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Outputs and gradients. A gradient is None where none arrives; both lists are None when the
+    outputs do not have the cotangents' shapes."""
+
+    value: Any
+    inputs: list[torch.Tensor | None] | None
+    parameters: dict[str, torch.Tensor | None] | None
+
+
+class Candidate:
+    """A submission's code: build its classes, call its functions.
+
+    ``homes`` maps a name to the file that defines it; ``problems`` says, for a name that cannot be
+    examined, why not; ``originals`` how the student knows a file, where that is not its name here.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        homes: Mapping[str, str],
+        problems: Mapping[str, str] | None = None,
+        originals: Mapping[str, str] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._homes = dict(homes)
+        self._problems = dict(problems or {})
+        self._originals = dict(originals or {})
+        self._loaded: dict[str, tuple[int, Line]] = {}
+        self._broken: dict[str, CandidateError] = {}
+        self._hangs: dict[str, int] = {}
+        self._seed = 0
+
+    @property
+    def isolation(self) -> str:
+        return self._transport.isolation
+
+    def begin(self, seed: int) -> None:
+        """Start a new test: earlier models are forgotten, the candidate's random numbers start anew."""
+        self._seed = seed
+        self._ask("begin", None, seed=seed)
+
+    def build(self, name: str, *args: Any, **kwargs: Any) -> Model:
+        """An instance of the class ``name``, made with the given arguments.
+
+        Raises CandidateError when the file cannot be imported or the constructor fails.
+        """
+        self.load(name)
+        handle = self._ask("build", name, name=name, args=list(args), kwargs=kwargs)
+        if type(handle) is not int:
+            raise Nonsense("the worker's answer was not a handle")
+        return Model(self, name, handle, self._transport.generation)
+
+    def apply(self, name: str, *args: Any, **kwargs: Any) -> Call:
+        """Call the function ``name``."""
+        self.load(name)
+        found = self._ask("apply", name, name=name, args=list(args), kwargs=kwargs, device=None)
+        return _call(found, len(args))
+
+    def count_operations(self, name: str, *args: Any, **kwargs: Any) -> dict[str, int]:
+        """How often each tensor operation runs in one call of the function ``name``."""
+        self.load(name)
+        return _counts(self._ask("count", name, handle=None, name=name, args=list(args), kwargs=kwargs))
+
+    def load(self, name: str) -> Line:
+        """Import the file that defines ``name`` if need be; where its definition starts.
+
+        A file that failed to import once is not tried again.
+        """
+        if name in self._problems:
+            raise NotHandedIn(self._problems[name])
+        home = self._homes.get(name)
+        if home is None:
+            raise NotHandedIn(f"{name} was not handed in: no file defines it.")
+        for broken in (home, name):
+            if broken in self._broken:
+                raise self._broken[broken].with_traceback(None)
+        generation, where = self._loaded.get(name, (-1, Line("", 0)))
+        if generation == self._transport.generation:
+            return where
+        try:
+            found = self._ask("load", name, name=name)
+        except CandidateError as error:
+            # a name that the file lacks says nothing of the file's other names
+            self._broken[name if isinstance(error, NotUsable) else home] = error
+            raise
+        if not isinstance(found, dict):
+            raise Nonsense("the worker did not say what it loaded")
+        file, line = found.get("file"), found.get("line")
+        where = self._known(Line(file if isinstance(file, str) else "", line if type(line) is int else 0))
+        self._loaded[name] = (self._transport.generation, where)
+        return where
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _ask(self, operation: str, name: str | None, /, **arguments: Any) -> Any:
+        home = self._homes.get(name, "") if name else ""
+        hangs = self._hangs.get(home, 0)
+        if hangs >= len(PATIENCE):
+            raise OutOfTime(f"Not tried: {hangs} calls in a row into {home} ran out of time before this one.")
+        try:
+            value = self._transport.request(operation, arguments, PATIENCE[hangs])
+        except CandidateError as error:
+            error.lines = tuple(map(self._known, error.lines))
+            if isinstance(error, OutOfTime):
+                self._hangs[home] = self._hangs.get(home, 0) + 1
+            raise
+        if operation in _STUDENTS_OWN:
+            self._hangs[home] = 0
+        return value
+
+    def _known(self, line: Line) -> Line:
+        return replace(line, file=self._originals.get(line.file, line.file))
+
+
+class Model:
+    """An object that the candidate built. Every answer is plain data."""
+
+    def __init__(self, candidate: Candidate, name: str, handle: int, generation: int) -> None:
+        self._candidate = candidate
+        self._handle = handle
+        self._generation = generation
+        self._device: str | None = None
+        self.name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What calling the object returns, that is, ``forward``'s value."""
+        return self.watch("forward", *args, **kwargs).value
+
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """What a named method returns."""
+        return self.watch(method, *args, **kwargs).value
+
+    def watch(self, method: str, *args: Any, **kwargs: Any) -> Call:
+        """Call a method and see also what became of the arguments and where the result lives."""
+        found = self._ask("call", method=method, args=list(args), kwargs=kwargs, device=self._device)
+        return _call(found, len(args))
+
+    def parameters(self) -> dict[str, torch.Tensor]:
+        """The named parameters; one that is shared appears under each of its names."""
+        found = self._ask("parameters")
+        if not _is_named(found) or not all(isinstance(v, torch.Tensor) for v in found.values()):
+            raise Nonsense("the worker's answer was not a set of parameters")
+        return found
+
+    def load(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Set named parameters. Raises NotUsable for a name or shape that the model does not have."""
+        self._ask("set_parameters", values=dict(weights))
+
+    def gradients(
+        self,
+        *args: Any,
+        cotangents: Sequence[torch.Tensor | None],
+        method: str = "forward",
+        **kwargs: Any,
+    ) -> Gradients:
+        """Gradients of the outputs, each weighted by its cotangent (None: left out), for the
+        floating-point positional arguments and every parameter."""
+        found = self._ask(
+            "gradients",
+            method=method,
+            args=list(args),
+            kwargs=kwargs,
+            cotangents=list(cotangents),
+            device=self._device,
+        )
+        if not isinstance(found, dict) or set(found) != {"value", "inputs", "parameters"}:
+            raise Nonsense("the worker's answer was not a set of gradients")
+        inputs, parameters = found["inputs"], found["parameters"]
+        if inputs is None or parameters is None:
+            return Gradients(found["value"], None, None)
+        if not isinstance(inputs, list) or len(inputs) != len(args) or not _is_named(parameters):
+            raise Nonsense("the worker's answer was not a set of gradients")
+        for gradient in (*inputs, *parameters.values()):
+            if gradient is not None and not isinstance(gradient, torch.Tensor):
+                raise Nonsense("a gradient was not a tensor")
+        return Gradients(found["value"], inputs, parameters)
+
+    def train(self) -> Model:
+        self._ask("train", mode=True)
+        return self
+
+    def eval(self) -> Model:
+        self._ask("train", mode=False)
+        return self
+
+    def to(self, device: str | None = None, dtype: torch.dtype | None = None) -> Model:
+        """Move the module; later calls get their tensors on ``device`` too."""
+        self._ask("to", device=device, dtype=None if dtype is None else str(dtype).removeprefix("torch."))
+        self._device = device or self._device
+        return self
+
+    def count_operations(self, *args: Any, method: str = "forward", **kwargs: Any) -> dict[str, int]:
+        """How often each tensor operation runs in one call."""
+        return _counts(self._ask("count", name=method, args=list(args), kwargs=kwargs))
+
+    def _ask(self, operation: str, /, **arguments: Any) -> Any:
+        if self._generation != self._candidate._transport.generation:
+            raise NotUsable("The worker that held this object was replaced; the object is gone.")
+        return self._candidate._ask(operation, self.name, handle=self._handle, **arguments)
+
+
+def _is_named(found: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(found, dict) and all(isinstance(name, str) for name in found)
+
+
+def _call(found: Any, arguments: int) -> Call:
+    if (
+        not isinstance(found, dict)
+        or set(found) != {"value", "args", "kwargs", "devices"}
+        or not isinstance(found["args"], list)
+        or len(found["args"]) != arguments
+        or not _is_named(found["kwargs"])
+        or not isinstance(found["devices"], list)
+    ):
+        raise Nonsense("the worker's answer was not that of a call")
+    return Call(found["value"], found["args"], found["kwargs"], [str(device) for device in found["devices"]])
+
+
+def _counts(found: Any) -> dict[str, int]:
+    if not isinstance(found, dict) or not all(type(count) is int for count in found.values()):
+        raise Nonsense("the worker's answer was not a count of operations")
+    return {str(name): count for name, count in found.items()}

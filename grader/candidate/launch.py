@@ -1,0 +1,223 @@
+"""Starting workers: warm, forked from a host that has torch loaded, or cold, one process each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol, Self
+
+from .faults import HostFailed
+from .host import READY
+from .levels import warm_start_possible
+from .worker import WorkerLimits
+
+ROOT = Path(__file__).resolve().parents[2]
+_START_SECONDS = 120.0
+_BURIAL_SECONDS = 5.0
+# what an interpreter needs to find its libraries; nothing of the caller's own environment
+_PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "SYSTEMROOT",
+)
+
+
+class Worker(Protocol):
+    """A started worker: its connection, where its output arrives, and how to end it."""
+
+    connection: socket.socket
+    output: int
+
+    def kill(self) -> None:
+        """End it and all it started."""
+
+    def exit_code(self, wait_seconds: float) -> int | None:
+        """How it ended by itself (negative: by that signal); None when that is not known in time.
+
+        Raises HostFailed when what started it is gone too.
+        """
+
+
+class Launcher(Protocol):
+    """Starts workers."""
+
+    def start(self, limits: WorkerLimits) -> Worker:
+        """Raises HostFailed when no worker can be started."""
+
+    def close(self) -> None:
+        """End everything that was started."""
+
+
+def _environment() -> dict[str, str]:
+    passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {**passed, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _boot(module: str, call: str) -> list[str]:
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.candidate import {module}; {call}"
+    return [sys.executable, "-I", "-c", code]
+
+
+class WarmHost:
+    """Workers forked from one host process. Linux only; may be used from forks of this process."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                _boot("host", f"host.main({theirs.fileno()}, {str(ROOT)!r})"),
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=_environment(),
+                start_new_session=True,
+            )
+        self._control = ours
+        ours.settimeout(_START_SECONDS)
+        try:
+            answer = ours.recv(64)
+        except OSError as error:
+            answer = str(error).encode()
+        ours.settimeout(None)
+        if answer != READY:
+            self.close()
+            raise HostFailed(
+                "The host that runs submissions did not start. Its own words, if any, stand above; "
+                "`python -m grader doctor` says what this machine can do."
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def start(self, limits: WorkerLimits) -> Worker:
+        connection, theirs = socket.socketpair()
+        lifeline, their_lifeline = socket.socketpair()
+        output, their_output = os.pipe()
+        try:
+            descriptors = [theirs.fileno(), their_output, their_lifeline.fileno()]
+            socket.send_fds(self._control, [json.dumps(asdict(limits)).encode()], descriptors)
+        except OSError as error:
+            raise HostFailed("The host that runs submissions is gone. Start the grader again.") from error
+        finally:
+            theirs.close()
+            their_lifeline.close()
+            os.close(their_output)
+        return _WarmWorker(connection, output, lifeline)
+
+    def close(self) -> None:
+        self._control.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _WarmWorker:
+    def __init__(self, connection: socket.socket, output: int, lifeline: socket.socket) -> None:
+        self.connection = connection
+        self.output = output
+        self._lifeline = lifeline
+
+    def kill(self) -> None:
+        # hang up, then wait for the host to say that it is done: what is left could write on
+        with contextlib.suppress(OSError):
+            self._lifeline.shutdown(socket.SHUT_WR)
+            self._lifeline.settimeout(_BURIAL_SECONDS)
+            while self._lifeline.recv(256):
+                pass
+        self._lifeline.close()
+        self.connection.close()
+        if self.output >= 0:
+            os.close(self.output)
+            self.output = -1
+
+    def exit_code(self, wait_seconds: float) -> int | None:
+        self._lifeline.settimeout(wait_seconds)
+        try:
+            word = self._lifeline.recv(256)
+        except OSError:
+            return None
+        if not word:
+            raise HostFailed(
+                "The host that runs submissions ended, or could start no more processes. Grade again with "
+                "--resume; should it come back, one of the submissions in progress may be the cause."
+            )
+        code = json.loads(word)["exit"]
+        return code if isinstance(code, int) else None
+
+
+class ColdStarter:
+    """A fresh interpreter for every worker: slower, for platforms without a safe fork."""
+
+    def start(self, limits: WorkerLimits) -> Worker:
+        connection, theirs = socket.socketpair()
+        output, their_output = os.pipe()
+        call = (
+            f"import socket; worker.main(socket.socket(fileno={theirs.fileno()}), 1, "
+            f"worker.WorkerLimits(**{asdict(limits)!r}), {str(ROOT)!r})"
+        )
+        try:
+            process = subprocess.Popen(
+                _boot("worker", call),
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=their_output,
+                stderr=their_output,
+                env=_environment(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise HostFailed(f"No worker could be started: {error}.") from error
+        finally:
+            theirs.close()
+            os.close(their_output)
+        return _ColdWorker(connection, output, process)
+
+    def close(self) -> None:
+        """Each worker is ended by its own examiner."""
+
+
+class _ColdWorker:
+    def __init__(self, connection: socket.socket, output: int, process: subprocess.Popen[bytes]) -> None:
+        self.connection = connection
+        self.output = output
+        self._process = process
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()
+        self.connection.close()
+        if self.output >= 0:
+            os.close(self.output)
+            self.output = -1
+
+    def exit_code(self, wait_seconds: float) -> int | None:
+        try:
+            return self._process.wait(wait_seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def launcher() -> Launcher:
+    """The fastest way to start workers on this platform."""
+    return WarmHost() if warm_start_possible() else ColdStarter()

@@ -1,0 +1,241 @@
+"""Where a student's code runs: named operations on the objects it builds.
+
+The same workbench serves a student's own run (in this process) and a graded one (in a worker).
+Every operation takes and returns plain data, see :mod:`grader.candidate.values`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from .faults import Unusable
+from .loading import Loader
+from .values import plain
+from .watching import CountOperations, refusing
+
+
+class Workbench:
+    """The operations, each a method named ``do_<operation>``.
+
+    ``homes`` maps a name to its file in ``folder``; ``refused`` maps a name to the library calls
+    refused while its code runs.
+    """
+
+    def __init__(self, folder: Path, homes: Mapping[str, str], refused: Mapping[str, Sequence[str]]) -> None:
+        self.folder = folder
+        self._loader = Loader(folder, homes)
+        self._refused = {name: tuple(calls) for name, calls in refused.items()}
+        self._built: dict[int, tuple[str, Any]] = {}
+        self._next = 1
+
+    def perform(self, operation: str, arguments: Mapping[str, Any]) -> Any:
+        """Carry out one operation. Raises what the student's code raises, Refusal or Unusable."""
+        action = getattr(self, f"do_{operation}", None)
+        if action is None:
+            raise Unusable(f"there is no operation {operation!r}")
+        return action(**arguments)
+
+    def do_begin(self, seed: int) -> None:
+        """A new test: forget what the last one built, and draw from ``seed``."""
+        self._built.clear()
+        random.seed(seed)
+        torch.manual_seed(seed)
+
+    def do_load(self, name: str) -> dict[str, Any]:
+        """Import the file that defines ``name``; says where its code starts."""
+        return _where(self._find(name), self.folder)
+
+    def do_build(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+        """Construct the class ``name``; the number it is known by from now on."""
+        kind = self._find(name)
+        if not isinstance(kind, type):
+            raise Unusable(f"{name} must be a class, it is {type(kind).__name__}.")
+        with refusing(self._refused.get(name, ())):
+            built = kind(*args, **kwargs)
+        handle, self._next = self._next, self._next + 1
+        self._built[handle] = (name, built)
+        return handle
+
+    def do_parameters(self, handle: int) -> dict[str, Any]:
+        """The named parameters, shared ones under each of their names."""
+        return {name: plain(tensor) for name, tensor in self._parameters(handle).items()}
+
+    def do_set_parameters(self, handle: int, values: Mapping[str, torch.Tensor]) -> None:
+        """Copy ``values`` into the parameters of those names, whatever the class's own loading does."""
+        parameters = self._parameters(handle)
+        name = self._built[handle][0]
+        for key, value in values.items():
+            target = parameters.get(key)
+            if target is None:
+                has = ", ".join(sorted(parameters)[:12]) or "none"
+                raise Unusable(f"{name} has no parameter called {key}. The parameters it has: {has}.")
+            if tuple(target.shape) != tuple(value.shape):
+                raise Unusable(
+                    f"the parameter {key} of {name} has shape {tuple(target.shape)}, "
+                    f"here it must have {tuple(value.shape)} (nn.Linear keeps its matrix as out x in)."
+                )
+            with torch.no_grad():
+                target.copy_(value)
+
+    def do_call(
+        self, handle: int, method: str, args: Sequence[Any], kwargs: Mapping[str, Any], device: str | None
+    ) -> dict[str, Any]:
+        """Call a method; the value, what became of the arguments, and where the tensors live."""
+        return self._called(self._method(handle, method), self._built_name(handle), args, kwargs, device)
+
+    def do_apply(
+        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], device: str | None
+    ) -> dict[str, Any]:
+        """Call a function of a file by its name; as ``call``."""
+        function = self._find(name)
+        if not callable(function):
+            raise Unusable(f"{name} must be a function, it is {type(function).__name__}.")
+        return self._called(function, name, args, kwargs, device)
+
+    def _called(
+        self, function: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], device: str | None
+    ) -> dict[str, Any]:
+        args, kwargs = _to_device([*args], device), _to_device({**kwargs}, device)
+        with refusing(self._refused.get(name, ())):
+            value = function(*args, **kwargs)
+        return {
+            "value": plain(value),
+            "args": plain(args),
+            "kwargs": plain(kwargs),
+            "devices": sorted({str(tensor.device) for tensor in _tensors(value)}),
+        }
+
+    def do_gradients(
+        self,
+        handle: int,
+        method: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        cotangents: Sequence[torch.Tensor | None],
+        device: str | None,
+    ) -> dict[str, Any]:
+        """Differentiate the outputs, weighted by ``cotangents``, for floating ``args`` and parameters.
+
+        ``inputs`` and ``parameters`` hold None where no gradient arrives; both are None when an
+        output does not have its cotangent's shape (the caller sees that in ``value``).
+        """
+        args = [_leaf(argument) for argument in _to_device([*args], device)]
+        kwargs = _to_device({**kwargs}, device)
+        parameters = self._parameters(handle)
+        with refusing(self._refused.get(self._built_name(handle), ())), torch.enable_grad():
+            value = self._method(handle, method)(*args, **kwargs)
+            outputs = list(value) if isinstance(value, tuple | list) else [value]
+            chosen = [
+                (out, cot.to(out.device, out.dtype))
+                for out, cot in zip(outputs, cotangents, strict=False)
+                if cot is not None and isinstance(out, torch.Tensor)
+            ]
+            result: dict[str, Any] = {"value": plain(value), "inputs": None, "parameters": None}
+            if any(out.shape != cot.shape for out, cot in chosen) or not chosen:
+                return result
+            reached = [(out, cot) for out, cot in chosen if out.requires_grad]
+            leaves = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
+            targets = [*leaves, *(p for p in parameters.values() if p.requires_grad)]
+            grads = dict.fromkeys(map(id, targets))
+            if reached and targets:
+                found = torch.autograd.grad(
+                    [out for out, _ in reached], targets, [cot for _, cot in reached], allow_unused=True
+                )
+                grads.update(zip(map(id, targets), found, strict=True))
+        result["inputs"] = [plain(grads.get(id(argument))) for argument in args]
+        result["parameters"] = {name: plain(grads.get(id(p))) for name, p in parameters.items()}
+        return result
+
+    def do_train(self, handle: int, mode: bool) -> None:
+        """``train()`` or, with ``mode`` false, ``eval()``."""
+        self._module(handle).train(mode)
+
+    def do_to(self, handle: int, device: str | None, dtype: str | None) -> None:
+        """Move the module, and its parameters' type (a name such as ``float64``)."""
+        module = self._module(handle)
+        moved = module.to(
+            device=None if device is None else torch.device(device),
+            dtype=None if dtype is None else getattr(torch, dtype),
+        )
+        self._built[handle] = (self._built[handle][0], moved)
+
+    def do_count(
+        self, handle: int | None, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> dict[str, int]:
+        """How often each tensor operation runs in one call of a method, or of a function without handle."""
+        target = self._find(name) if handle is None else self._method(handle, name)
+        if not callable(target):
+            raise Unusable(f"{name} cannot be called.")
+        with CountOperations() as counting, torch.no_grad():
+            target(*args, **kwargs)
+        return dict(counting.counts)
+
+    def _find(self, name: str) -> Any:
+        return self._loader.find(name)
+
+    def _built_name(self, handle: int) -> str:
+        if handle not in self._built:
+            raise Unusable("this object was built in an earlier test")
+        return self._built[handle][0]
+
+    def _module(self, handle: int) -> nn.Module:
+        name, built = self._built_name(handle), self._built[handle][1]
+        if not isinstance(built, nn.Module):
+            raise Unusable(f"{name} must be a torch.nn.Module, it is a plain {type(built).__name__}.")
+        return built
+
+    def _method(self, handle: int, method: str) -> Any:
+        name, built = self._built_name(handle), self._built[handle][1]
+        # through __call__, so that what the student may have hooked there runs as it would in use
+        found = built if method == "forward" else getattr(built, method, None)
+        if not callable(found):
+            raise Unusable(f"{name} has no method {method}.")
+        return found
+
+    def _parameters(self, handle: int) -> dict[str, nn.Parameter]:
+        module = self._module(handle)
+        # unbound, so that an overridden named_parameters or state_dict cannot show other weights
+        return dict(nn.Module.named_parameters(module, remove_duplicate=False))
+
+
+def _where(found: Any, folder: Path) -> dict[str, Any]:
+    try:
+        file = Path(inspect.getsourcefile(found) or "").resolve().relative_to(folder.resolve()).as_posix()
+        return {"file": file, "line": inspect.getsourcelines(found)[1]}
+    except (TypeError, OSError, ValueError, IndexError):
+        return {"file": "", "line": 0}
+
+
+def _leaf(argument: Any) -> Any:
+    if isinstance(argument, torch.Tensor) and argument.is_floating_point():
+        return argument.detach().clone().requires_grad_()
+    return argument
+
+
+def _to_device(value: Any, device: str | None) -> Any:
+    if device is None:
+        return value
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, list):
+        return [_to_device(part, device) for part in value]
+    if isinstance(value, dict):
+        return {key: _to_device(part, device) for key, part in value.items()}
+    return value
+
+
+def _tensors(value: object) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for part in value for tensor in _tensors(part)]
+    if isinstance(value, dict):
+        return [tensor for part in dict.values(value) for tensor in _tensors(part)]
+    return []

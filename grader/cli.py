@@ -1,0 +1,86 @@
+"""The commands: parse, call, print; no logic. Nothing heavy is loaded before a command needs it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from grader.cli_common import ROOT, Json, Seed, fail
+
+app = typer.Typer(
+    help="Headstart: learn attention by building it, one test at a time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command()
+def check(
+    exercise: Annotated[str | None, typer.Argument(help="One exercise; all of them unless said.")] = None,
+    seed: Seed = None,
+    as_json: Json = False,
+) -> None:
+    """Student: the public tests, your points, the first failure explained, what to do next."""
+    from grader.assignment import AssignmentError, load_assignment
+    from grader.examination.checking import UnknownExercise, check
+    from grader.reports.student import check_document, print_check
+
+    try:
+        assignment = load_assignment(ROOT)
+        checked = check(ROOT, ROOT / "exercises", assignment, exercise, seed)
+    except (UnknownExercise, AssignmentError) as error:
+        raise fail(error) from error
+    if as_json:
+        typer.echo(json.dumps(check_document(checked), indent=2))
+    else:
+        print_check(Console(highlight=False), checked, assignment)
+
+
+@app.command()
+def hint(
+    exercise: Annotated[str, typer.Argument(help="Which exercise, such as self_attention.")],
+    again: Annotated[bool, typer.Option("--from-the-start", help="Begin with the first hint again.")] = False,
+) -> None:
+    """Student: one more hint each time, from a gentle question to a clear direction."""
+    from grader.hints import HintError, HintState
+
+    state = HintState(ROOT)
+    try:
+        if again:
+            state.reset(exercise)
+        found = state.next_hint(exercise)
+    except HintError as error:
+        raise fail(error) from error
+    typer.echo(f"Hint {found.number} of {found.total} for {exercise}\n\n{found.text}")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """What this machine can do: torch, devices, isolation level."""
+    from grader.doctor import examine_machine
+
+    facts = examine_machine()
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    width = max(map(len, facts))
+    for name, fact in facts.items():
+        typer.echo(f"{name.ljust(width)}  {fact}")
+
+
+# a student's copy has no instructor's part
+if importlib.util.find_spec("grader.authoring") is not None:
+    from grader.cli_instructor import register
+
+    register(app)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

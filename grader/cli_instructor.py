@@ -1,0 +1,143 @@
+"""The instructor's commands: parse, call, print; no logic. Not in a student's copy."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from grader.cli_common import ROOT, Json, Seed, fail
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the program."""
+    for command in (grade, verify, release, generate):
+        app.command()(command)
+
+
+def grade(
+    submissions: Annotated[
+        Path, typer.Argument(help="One submission (a folder, .py, .ipynb or .zip), or a folder of them.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where the results go.")],
+    jobs: Annotated[int, typer.Option(min=1, help="How many at a time.", show_default="one a processor")] = (
+        os.cpu_count() or 1
+    ),
+    seed: Seed = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an earlier run in OUT stopped.")
+    ] = False,
+    shard: Annotated[str, typer.Option(help="Grade part I of N of the submissions, as I/N.")] = "1/1",
+    require_isolation: Annotated[
+        str, typer.Option(help="Refuse below this level: none, process, confined, namespaced.")
+    ] = "none",
+    as_json: Json = False,
+) -> None:
+    """Instructor and CI: grade a class, isolated; results into OUT.
+
+    Exit status: 0 all graded (whatever the scores), 1 some submission could not be graded for a
+    fault of ours, 2 bad usage.
+    """
+    from grader.assignment import AssignmentError, load_assignment
+    from grader.candidate.faults import HostFailed
+    from grader.candidate.levels import Level
+    from grader.examination.verdicts import InfrastructureFault
+    from grader.grading import IntakeError, Options, UsageError, grade, shard_of
+    from grader.journal import JournalError
+    from grader.reports.terminal import Progress, class_table
+    from grader.results import Status
+    from grader.scoring import ScoringError
+
+    try:
+        assignment = load_assignment(ROOT)
+        level = Level.named(require_isolation)
+        options = Options(jobs, seed, resume, shard_of(shard), level)
+        run = grade(
+            ROOT, submissions, out, assignment, options, lambda total, done: Progress(total, done=done)
+        )
+    except (UsageError, IntakeError, JournalError, AssignmentError, ValueError) as error:
+        raise fail(error) from error
+    except (HostFailed, InfrastructureFault, ScoringError) as error:
+        raise fail(error, 1) from error
+    except KeyboardInterrupt:
+        raise fail(f"Stopped. What was finished is in {out}; go on with --resume.", 130) from None
+    for warning in run.warnings:
+        Console(stderr=True).print(Text(warning))
+    if as_json:
+        typer.echo(json.dumps([result.model_dump(mode="json", by_alias=True) for result in run.results]))
+    else:
+        console = Console(highlight=False)
+        console.print(class_table(run.results, assignment))
+        kept = f", {run.skipped} of them from before" if run.skipped else ""
+        typer.echo(f"\n{len(run.results)} submissions{kept}; results in {out}/, drawn with --seed {run.seed}")
+    faulty = [r.submission for r in run.results if r.status is Status.INFRASTRUCTURE_ERROR]
+    if faulty:
+        raise fail(
+            f"{len(faulty)} could not be graded, by a fault of ours: {', '.join(faulty)}.\n"
+            "Their result.json says what went wrong. Mend that, then run the same command with --resume.",
+            1,
+        )
+
+
+def verify(seed: Seed = None, as_json: Json = False) -> None:
+    """Instructor: is this assignment fit to publish? Exit status 1 when it is not."""
+    from grader.authoring.verify import verify
+
+    report = verify(ROOT, seed)
+    if as_json:
+        typer.echo(json.dumps(report.document(), indent=2))
+    else:
+        for line in report.lines():
+            typer.echo(line)
+    if not report.fit:
+        raise typer.Exit(1)
+
+
+def release(
+    out: Annotated[Path, typer.Option(help="Where the release goes.")],
+    format: Annotated[str, typer.Option(help="What to make: bundle (a folder and a zip).")] = "bundle",
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in OUT.")] = False,
+) -> None:
+    """Instructor: make what students start from. Refused unless `verify` holds."""
+    from grader.authoring.bundle import BundleError, build_bundle
+    from grader.authoring.verify import verify
+
+    if format != "bundle":
+        raise fail(f"There is no release format {format!r} here yet; there is: bundle.")
+    report = verify(ROOT, None)
+    for line in report.lines():
+        typer.echo(line)
+    if not report.fit:
+        raise fail("Nothing was released: mend what is marked above, then try again.", 1)
+    try:
+        bundle = build_bundle(ROOT, out, force=force)
+    except BundleError as error:
+        raise fail(error, 1) from error
+    typer.echo(f"\nReleased {len(bundle.files)} files:\n  {bundle.folder}/\n  {bundle.archive}")
+
+
+def generate(
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail when something differs.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that were edited by hand.")] = False,
+) -> None:
+    """Instructor: make exercises/ anew from solutions/."""
+    from grader.authoring.markers import MarkerError
+    from grader.authoring.stubs import GenerationError, generate
+
+    try:
+        report = generate(ROOT / "solutions", ROOT / "exercises", force=force, check=check)
+    except (GenerationError, MarkerError) as error:
+        raise fail(error, 1) from error
+    verb = "would be written" if check else "written"
+    typer.echo(f"{len(report.written)} files {verb}, {len(report.unchanged)} unchanged.")
+    for name in report.written:
+        typer.echo(f"  {name}")
+    if check and not report.up_to_date:
+        raise fail("exercises/ is not what solutions/ makes: run `python -m grader generate`.", 1)

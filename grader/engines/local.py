@@ -1,0 +1,189 @@
+"""This machine: a fork of the warm examiner for each submission, so many at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from grader.candidate.interface import Candidate
+from grader.candidate.isolated import Deadlines, IsolatedTransport
+from grader.candidate.launch import Launcher, launcher
+from grader.candidate.levels import Level, offered
+from grader.candidate.warmth import warm_up
+from grader.candidate.worker import WorkerLimits, die_with_parent
+from grader.examination.sitting import Sitting
+from grader.examination.suite import Suite
+from grader.results import Result, TestStatus
+from grader.scoring import Outcome
+from grader.submissions.model import Submission
+
+from .marking import Paper, broken, marked
+
+# how much longer than the submission's own limit an examiner may take before it is taken to hang
+_SLACK_SECONDS = 90.0
+
+
+@dataclass
+class _Child:
+    """A forked examiner at work on one submission."""
+
+    submission: Submission
+    pid: int
+    started_at: datetime
+    started: float
+    deadline: float
+    answer: bytearray
+
+
+class LocalEngine:
+    """Grades submissions on this machine, ``jobs`` at a time. Use as a context manager.
+
+    Raises HostFailed on entry when no candidate can be started here.
+    """
+
+    def __init__(self, paper: Paper, suite: Suite, jobs: int = 1) -> None:
+        self._paper = paper
+        self._suite = suite
+        self._jobs = max(1, jobs)
+        self._launcher: Launcher | None = None
+        self._children: dict[int, _Child] = {}  # by the descriptor their answer arrives on
+
+    def __enter__(self) -> LocalEngine:
+        warm_up()
+        self._launcher = launcher()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children.values():
+            _end(child.pid)
+        if self._launcher is not None:
+            self._launcher.close()
+
+    def grade(self, submissions: Sequence[Submission]) -> Iterator[Result]:
+        """Each submission's result, as soon as it is known."""
+        waiting = deque(submissions)
+        with selectors.DefaultSelector() as selector:
+            while waiting or self._children:
+                while waiting and len(self._children) < self._jobs:
+                    submission = waiting.popleft()
+                    if submission.unreadable is not None:
+                        yield marked(self._paper, submission, {}, datetime.now(UTC), 0.0)
+                        continue
+                    descriptor = self._fork(submission)
+                    selector.register(descriptor, selectors.EVENT_READ)
+                yield from self._collect(selector)
+
+    def _fork(self, submission: Submission) -> int:
+        readable, writable = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            self._child(submission, writable)
+        os.close(writable)
+        now = time.monotonic()
+        allowed = self._paper.assignment.limits.submission_seconds + _SLACK_SECONDS
+        self._children[readable] = _Child(submission, pid, datetime.now(UTC), now, now + allowed, bytearray())
+        return readable
+
+    def _child(self, submission: Submission, writable: int) -> None:
+        """In the fork: examine, write the answer, never return."""
+        code = 1
+        try:
+            die_with_parent()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for descriptor in self._children:
+                os.close(descriptor)
+            try:
+                answer = self._examine(submission)
+            except BaseException:
+                answer = {"fault": traceback.format_exc()}
+            with os.fdopen(writable, "wb") as stream:
+                stream.write(json.dumps(answer).encode())
+            code = 0
+        finally:
+            os._exit(code)
+
+    def _examine(self, submission: Submission) -> dict[str, object]:
+        assert self._launcher is not None
+        limits = self._paper.assignment.limits
+        refused = {name: self._paper.assignment.refused_in(name) for name in self._paper.assignment.homes}
+        transport = IsolatedTransport(
+            self._launcher,
+            submission.files,
+            submission.homes,
+            refused,
+            deadlines=Deadlines(limits.call_seconds, limits.submission_seconds),
+            limits=WorkerLimits(
+                memory_bytes=limits.memory_mib * 1024 * 1024, cpu_seconds=int(limits.submission_seconds) + 30
+            ),
+            keep_output=limits.output_kib * 1024,
+        )
+        candidate = Candidate(transport, submission.homes, submission.problems, submission.originals)
+        try:
+            outcomes = self._suite.examine(Sitting(candidate, self._paper.seed, submission.id))
+        finally:
+            candidate.close()
+        note = ""
+        if transport.output.flooded:
+            note = (
+                f"The code printed {transport.output.count:,} bytes; {limits.output_kib} KiB of it were kept."
+            )
+        return {"outcomes": {test: asdict(outcome) for test, outcome in outcomes.items()}, "note": note}
+
+    def _collect(self, selector: selectors.BaseSelector) -> Iterator[Result]:
+        """Wait for some child to get on; the results of those that are through."""
+        now = time.monotonic()
+        patience = min((child.deadline for child in self._children.values()), default=now) - now
+        for key, _ in selector.select(max(0.0, patience)):
+            descriptor = key.fd
+            child = self._children[descriptor]
+            part = os.read(descriptor, 1 << 20)
+            child.answer += part
+            if not part:
+                yield self._finish(selector, descriptor)
+        now = time.monotonic()
+        for descriptor, child in list(self._children.items()):
+            if now > child.deadline:
+                _end(child.pid)
+                child.answer[:] = json.dumps({"fault": "The examiner did not finish in time."}).encode()
+                yield self._finish(selector, descriptor)
+
+    def _finish(self, selector: selectors.BaseSelector, descriptor: int) -> Result:
+        child = self._children.pop(descriptor)
+        selector.unregister(descriptor)
+        os.close(descriptor)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child.pid, 0)
+        duration = time.monotonic() - child.started
+        try:
+            answer = json.loads(child.answer)
+        except ValueError:
+            answer = {"fault": "The examiner ended before it had a result."}
+        if "fault" in answer:
+            return broken(self._paper, child.submission, answer["fault"], child.started_at, duration)
+        outcomes = {
+            test: Outcome(**{**fields, "status": TestStatus(fields["status"])})
+            for test, fields in answer["outcomes"].items()
+        }
+        return marked(self._paper, child.submission, outcomes, child.started_at, duration, answer["note"])
+
+
+def _end(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def isolation_here() -> Level:
+    """The level at which this engine keeps candidates apart."""
+    return offered()

@@ -1,0 +1,92 @@
+"""One submission's results from its outcomes: what every engine ends with."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import torch
+
+from grader.assignment import Assignment
+from grader.results import Environment, Result, Status, TestStatus
+from grader.scoring import Outcome, SuiteTest, score
+from grader.submissions.model import Submission
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What all submissions of a run have in common."""
+
+    assignment: Assignment
+    tests: list[SuiteTest]
+    digest: str
+    seed: int
+    isolation: str
+    device: str = "cpu"
+
+
+def marked(
+    paper: Paper,
+    submission: Submission,
+    outcomes: Mapping[str, Outcome],
+    started_at: datetime,
+    duration_s: float,
+    note: str = "",
+) -> Result:
+    """The result of a submission that was examined, or that could not be read (*rejected*)."""
+    status, message = Status.GRADED, _summary(submission, note)
+    if submission.unreadable is not None:
+        status, message = Status.REJECTED, submission.unreadable
+        outcomes = {test.id: Outcome(TestStatus.NOT_RUN, submission.unreadable) for test in paper.tests}
+    return _result(paper, submission, status, message, outcomes, started_at, duration_s)
+
+
+def broken(paper: Paper, submission: Submission, why: str, started_at: datetime, duration_s: float) -> Result:
+    """The result of a submission that could not be graded for a fault of ours."""
+    outcome = Outcome(
+        TestStatus.NOT_RUN, "This submission could not be graded; the fault is not the student's."
+    )
+    outcomes = dict.fromkeys((test.id for test in paper.tests), outcome)
+    return _result(paper, submission, Status.INFRASTRUCTURE_ERROR, why, outcomes, started_at, duration_s)
+
+
+def _result(
+    paper: Paper,
+    submission: Submission,
+    status: Status,
+    message: str,
+    outcomes: Mapping[str, Outcome],
+    started_at: datetime,
+    duration_s: float,
+) -> Result:
+    scores = score(paper.tests, outcomes, paper.assignment)
+    return Result(
+        submission=submission.id,
+        assignment=paper.assignment.name,
+        status=status,
+        status_message=message,
+        score=scores.score,
+        max_score=scores.max_score,
+        bonus_score=scores.bonus_score,
+        exercises=scores.exercises,
+        aspects=scores.aspects,
+        tests=scores.tests,
+        environment=Environment(
+            python=platform.python_version(),
+            torch=torch.__version__,
+            isolation=paper.isolation,
+            device=paper.device,
+            seed=paper.seed,
+        ),
+        suite=paper.digest,
+        source=submission.source,
+        started_at=started_at,
+        duration_s=round(duration_s, 3),
+    )
+
+
+def _summary(submission: Submission, note: str) -> str:
+    """What the student should know about the whole: what could not be examined, what was noticed."""
+    return " ".join([*dict.fromkeys(submission.problems.values()), note]).strip()

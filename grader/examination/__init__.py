@@ -1,0 +1,1 @@
+"""The pytest side: a suite that is collected once and then sat by one candidate after another."""

@@ -1,0 +1,164 @@
+"""The pytest plugin of the suites: fixtures, failures in words, and the points table at the end.
+
+It serves a student's plain ``pytest`` as well as the examiner, which brings its own sitting.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.assignment import Assignment, load_assignment
+from grader.candidate.faults import CandidateError, Line
+from grader.candidate.interface import Candidate
+from grader.candidate.local import local_candidate
+from grader.results import TestStatus
+from grader.scoring import Outcome, SuiteTest, score
+
+from .collected import by_exercise, exercises_of, sentence, suite_test, weigh
+from .marks import MARK
+from .sitting import Sitting
+from .verdicts import InfrastructureFault, judge
+from .words import Words
+
+SITTING = pytest.StashKey[Sitting]()
+OUTCOMES = pytest.StashKey[dict[str, Outcome]]()
+_TESTS = pytest.StashKey[list[SuiteTest]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("headstart")
+    group.addoption(
+        "--seed", type=int, default=None, help="draw the same numbers as the run that printed this seed"
+    )
+    group.addoption(
+        "--candidate", default="exercises", help="the folder whose code is tested (default: exercises)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"{MARK}(aspect, points, hint, visibility): what a suite's test is worth"
+    )
+    config.addinivalue_line("markers", "gpu: needs a real accelerator")
+    config.stash[OUTCOMES] = {}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    exercises = exercises_of(metafunc.definition)
+    if exercises and "exercise" in metafunc.fixturenames:
+        metafunc.parametrize("exercise", exercises)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k and the like: a selection must not change what a test is worth
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[_TESTS] = weigh(items)
+    by_exercise(items)
+    for item in items:
+        if suite_test(item) is not None:
+            item.repr_failure = partial(_explain, item, item.repr_failure)  # type: ignore[method-assign]
+
+
+def sitting_of(config: pytest.Config) -> Sitting:
+    """The sitting in progress; a plain ``pytest`` gets one for the folder ``--candidate``."""
+    if SITTING not in config.stash:
+        seed = config.getoption("--seed")
+        folder = (config.rootpath / config.getoption("--candidate")).resolve()
+        candidate = student_candidate(load_assignment(config.rootpath), folder)
+        config.stash[SITTING] = Sitting(
+            candidate, secrets.randbelow(2**31) if seed is None else seed, folder.name
+        )
+    return config.stash[SITTING]
+
+
+def student_candidate(assignment: Assignment, folder: Path) -> Candidate:
+    """The code in a student's own folder, run in this process."""
+    homes = assignment.homes
+    problems = {
+        name: f"{name} was not found: there is no file {home} in {folder.name}/."
+        for name, home in homes.items()
+        if not (folder / home).is_file()
+    }
+    return local_candidate(folder, homes, {name: assignment.refused_in(name) for name in homes}, problems)
+
+
+@pytest.fixture
+def candidate(request: pytest.FixtureRequest) -> Candidate:
+    """The code under test, with its random numbers set for this test."""
+    sitting = sitting_of(request.config)
+    sitting.candidate.begin(sitting.seed_for(request.node.nodeid))
+    return sitting.candidate
+
+
+@pytest.fixture
+def test_seed(request: pytest.FixtureRequest) -> int:
+    """The seed that this test's own inputs are drawn from."""
+    return sitting_of(request.config).seed_for(request.node.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if suite_test(item) is not None and call.when == "call" and call.excinfo is None:
+        item.config.stash[OUTCOMES][item.nodeid] = Outcome(TestStatus.PASSED, duration_s=call.duration)
+    return report
+
+
+def _explain(item: pytest.Item, as_usual: Callable[..., Any], excinfo: Any, *args: Any) -> Any:
+    """In place of a traceback: the outcome in words, recorded as well.
+
+    pytest asks an item for this whenever a phase of it failed. What is no fault of the candidate's
+    keeps pytest's own account and gets no outcome.
+    """
+    try:
+        outcome = judge(excinfo.value, sentence(item), _where(item))
+    except InfrastructureFault:
+        return as_usual(excinfo, *args)
+    item.config.stash[OUTCOMES][item.nodeid] = outcome
+    if item.config.getoption("tbstyle", "auto") in ("long", "native"):
+        return as_usual(excinfo, *args)
+    test = suite_test(item)
+    return Words(item.nodeid, outcome, test.hint if test else None)
+
+
+def _where(item: pytest.Item) -> Line | None:
+    """Where the code that a test is about starts."""
+    sitting = sitting_of(item.config)
+    assignment = load_assignment(item.config.rootpath)
+    test = suite_test(item)
+    if test is None:
+        return None
+    try:
+        return sitting.candidate.load(assignment.exercises[test.exercise].defines[0])
+    except (CandidateError, KeyError):
+        return None
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    if not config.stash.get(_TESTS, []):
+        return []
+    sitting = sitting_of(config)
+    return [f"testing the code in {config.getoption('--candidate')}/, --seed {sitting.seed}"]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The points table; only when a suite's tests were run."""
+    from grader.reports.terminal import points_lines
+
+    outcomes = config.stash[OUTCOMES]
+    tests = config.stash.get(_TESTS, [])
+    tried = {test.exercise for test in tests if test.id in outcomes}
+    if not tried:
+        return
+    assignment = load_assignment(config.rootpath)
+    scores = score([test for test in tests if test.exercise in tried], outcomes, assignment)
+    terminalreporter.section("points")
+    for line in points_lines(scores, assignment, public_only=True):
+        terminalreporter.write_line(line)

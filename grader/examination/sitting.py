@@ -1,0 +1,22 @@
+"""One candidate sitting one suite: whose code it is, and where its numbers are drawn from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from grader.candidate.interface import Candidate
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """The candidate, the run's seed and the submission's id: together they replay a run."""
+
+    candidate: Candidate
+    seed: int
+    submission: str
+
+    def seed_for(self, test: str) -> int:
+        """The seed of one test's random numbers, different for every submission and test."""
+        text = f"{self.seed}\0{self.submission}\0{test}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(hashlib.sha256(text).digest()[:7], "big")

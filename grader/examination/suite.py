@@ -1,0 +1,160 @@
+"""The suite, collected once; then sat by one candidate after another, each in a fork of this process."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from grader.assignment import load_assignment
+from grader.scoring import Outcome, SuiteTest, check_points
+
+from .collected import suite_test
+from .plugin import OUTCOMES, SITTING
+from .sitting import Sitting
+from .verdicts import InfrastructureFault
+
+_INI = Path(__file__).with_name("suite.ini")
+T = TypeVar("T")
+PUBLIC, HIDDEN = "tests/public", "tests/hidden"
+
+
+class Suite:
+    """The collected tests, and how to run them on a candidate."""
+
+    def __init__(self, session: pytest.Session, tests: list[SuiteTest], digest: str) -> None:
+        self._session = session
+        self.tests = tests
+        self.digest = digest
+
+    def examine(
+        self,
+        sitting: Sitting,
+        *,
+        only: Callable[[SuiteTest], bool] = lambda test: True,
+        until: Callable[[SuiteTest, Outcome], bool] = lambda test, outcome: False,
+    ) -> dict[str, Outcome]:
+        """Run the tests that ``only`` picks on one candidate, and stop when ``until`` says so.
+
+        Raises InfrastructureFault when a test fails for a fault of ours.
+        """
+        config = self._session.config
+        config.stash[SITTING] = sitting
+        outcomes = config.stash[OUTCOMES] = {}
+        items = [item for item in self._session.items if (test := suite_test(item)) and only(test)]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            started = time.perf_counter()
+            reports = runtestprotocol(item, log=False, nextitem=following)
+            outcome = outcomes.get(item.nodeid)
+            broken = next((report for report in reports if report.failed), None)
+            if outcome is None or (broken is not None and outcome.is_passed):
+                raise InfrastructureFault(
+                    f"{item.nodeid} could not be run:\n{broken.longreprtext if broken else ''}"
+                )
+            outcome = outcomes[item.nodeid] = outcome.lasting(time.perf_counter() - started)
+            if until(cast(SuiteTest, suite_test(item)), outcome):
+                break
+        return outcomes
+
+
+def with_suite(root: Path, work: Callable[[Suite], T], folders: Sequence[str] = (PUBLIC, HIDDEN)) -> T:
+    """Collect the suites of the assignment in ``root``, check their points, and do ``work``.
+
+    Raises InfrastructureFault when the suite cannot be collected, ScoringError when its points
+    do not add up, and whatever ``work`` raises.
+    """
+    present = [folder for folder in folders if (root / folder).is_dir()]
+    runner = _Runner(root, work, public_only=HIDDEN not in present)
+    arguments = [
+        *(str(root / folder) for folder in present),
+        *("-c", str(_INI), f"--rootdir={root}", f"--confcutdir={root}"),
+        *(f"-p no:{name}" for name in _UNUSED),
+    ]
+    # what collection prints (tracebacks through the tests) is for our own errors only
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = pytest.main(arguments, plugins=[runner])
+    if runner.error is not None:
+        raise runner.error
+    if not runner.done:
+        problems = "\n".join(runner.problems) or printed.getvalue()
+        raise InfrastructureFault(
+            f"The suite could not be collected (pytest ended with {int(code)}):\n{problems}"
+        )
+    return cast(T, runner.value)
+
+
+# pytest's own plugins that an examiner has no use for; they cost time on every test
+_UNUSED = (
+    "cacheprovider",
+    "capture",
+    "doctest",
+    "faulthandler",
+    "hypothesispytest",
+    "junitxml",
+    "logging",
+    "nose",
+    "pastebin",
+    "recwarn",
+    "stepwise",
+    "terminal",
+    "threadexception",
+    "timeout",
+    "unittest",
+    "unraisableexception",
+    "warnings",
+)
+
+
+class _Runner:
+    """In place of pytest's own loop over the tests: do the work, once collection is through."""
+
+    def __init__(self, root: Path, work: Callable[[Suite], Any], *, public_only: bool) -> None:
+        self._root = root
+        self._work = work
+        self._public_only = public_only
+        self._stdout = sys.stdout
+        self.problems: list[str] = []
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.problems.append(report.longreprtext)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if self.problems:
+            return True
+        try:
+            assignment = load_assignment(self._root)
+            tests = [test for item in session.items if (test := suite_test(item))]
+            check_points(tests, assignment, public_only=self._public_only)
+            with contextlib.redirect_stdout(self._stdout):
+                self.value = self._work(Suite(session, tests, suite_digest(self._root)))
+            self.done = True
+        except BaseException as error:
+            self.error = error
+        return True
+
+
+def suite_digest(root: Path) -> str:
+    """A hash of what decides a score besides the submission: the tests and the assignment."""
+    digest = hashlib.sha256()
+    files = [root / "assignment.toml", *sorted((root / "tests").glob("conftest.py"))]
+    for folder in (PUBLIC, HIDDEN, "tests/support"):
+        files += sorted((root / folder).rglob("*.py"))
+    for file in files:
+        content = file.read_bytes()
+        name = file.relative_to(root).as_posix().encode()
+        digest.update(len(name).to_bytes(8, "big") + name + len(content).to_bytes(8, "big") + content)
+    return digest.hexdigest()

@@ -1,0 +1,57 @@
+"""From what a test raised to an outcome: wrong, no answer, not run, or a fault of ours."""
+
+from __future__ import annotations
+
+from grader.candidate.faults import (
+    CandidateError,
+    Died,
+    Exhausted,
+    Line,
+    Nonsense,
+    NotHandedIn,
+    OutOfTime,
+)
+from grader.results import TestStatus
+from grader.scoring import Outcome
+
+
+class WrongAnswer(AssertionError):
+    """A property does not hold; ``str()`` says what was observed, in words for the student."""
+
+
+class NotRun(Exception):
+    """The test could not be run here (no accelerator, say); ``str()`` says why."""
+
+
+class InfrastructureFault(Exception):
+    """Something of ours failed while a submission was examined."""
+
+
+def judge(error: BaseException, sentence: str, where: Line | None = None) -> Outcome:
+    """The outcome for a test that raised ``error``; ``sentence`` is the property it examined.
+
+    Raises InfrastructureFault when the error is none of the candidate's.
+    """
+    if isinstance(error, NotRun | Exhausted | NotHandedIn):
+        return Outcome(TestStatus.NOT_RUN, message=str(error))
+    if isinstance(error, OutOfTime | Died | Nonsense):
+        return Outcome(TestStatus.ERROR, message=_compose(sentence, str(error), _last(error.lines)))
+    if isinstance(error, CandidateError):
+        observed = f"Your code stopped with {error}" if error.lines else str(error)
+        return Outcome(TestStatus.FAILED, message=_compose(sentence, observed, _last(error.lines) or where))
+    if isinstance(error, AssertionError):
+        return Outcome(TestStatus.FAILED, message=_compose(sentence, str(error), where))
+    raise InfrastructureFault(f"{type(error).__name__}: {error}") from error
+
+
+def _last(lines: tuple[Line, ...]) -> Line | None:
+    return lines[-1] if lines else None
+
+
+def _compose(sentence: str, observed: str, where: Line | None) -> str:
+    parts = [sentence, f"Observed: {observed}"]
+    if where is not None and where.file:
+        text = f": {where.text}" if where.text else ""
+        function = f" in {where.function}" if where.function and where.function != "<module>" else ""
+        parts.append(f"Your code: {where.file}, line {where.line}{function}{text}")
+    return "\n".join(parts)

@@ -1,0 +1,134 @@
+"""A run of the grader from a folder of submissions to results on disk."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from grader.assignment import Assignment
+from grader.candidate.levels import Level
+from grader.engines.local import LocalEngine, isolation_here
+from grader.engines.marking import Paper
+from grader.examination.suite import Suite, with_suite
+from grader.journal import Journal
+from grader.reports.files import write_result, write_scores
+from grader.results import Result
+from grader.submissions import IntakeError, Submission, read_submissions
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done; the message says why and what to try."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run: how many at a time, from which seed, which part, and at least how isolated."""
+
+    jobs: int = 1
+    seed: int | None = None
+    resume: bool = False
+    shard: tuple[int, int] = (1, 1)
+    require_isolation: Level = Level.NONE
+
+
+class Watcher(Protocol):
+    """Is told how the run gets on."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+    def advance(self, result: Result) -> None:
+        """One more submission is through."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: the results of this class, by id, and what should be said about the folder."""
+
+    results: list[Result]
+    skipped: int
+    seed: int
+    warnings: list[str]
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """``I/N`` as numbers, 1 <= I <= N. Raises UsageError otherwise."""
+    first, _, last = text.partition("/")
+    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+        raise UsageError(f"--shard takes I/N with I from 1 to N, such as 2/4; it got {text!r}.")
+    return int(first), int(last)
+
+
+def grade(
+    root: Path,
+    path: Path,
+    out: Path,
+    assignment: Assignment,
+    options: Options,
+    watch: Callable[[int, int], Watcher],
+) -> Run:
+    """Grade what is at ``path`` into ``out``: journal, a result for each submission, scores.csv.
+
+    ``watch`` makes the watcher from the number of submissions and how many are done already.
+
+    Raises UsageError, IntakeError, JournalError, HostFailed or InfrastructureFault; what was
+    finished by then is in the journal.
+    """
+    isolation = isolation_here()
+    if isolation < options.require_isolation:
+        raise UsageError(
+            f"Nothing was graded: isolation {options.require_isolation} was asked for, and this machine "
+            f"offers {isolation}. Ask for less with --require-isolation {isolation}, or grade elsewhere."
+        )
+    index, count = options.shard
+    submissions = read_submissions(path, assignment)[index - 1 :: count]
+    with Journal.resume(out) if options.resume else Journal.start(out) as journal:
+        return with_suite(
+            root,
+            lambda suite: _grade(suite, submissions, out, assignment, options, isolation, journal, watch),
+        )
+
+
+def _grade(
+    suite: Suite,
+    submissions: Sequence[Submission],
+    out: Path,
+    assignment: Assignment,
+    options: Options,
+    isolation: Level,
+    journal: Journal,
+    watch: Callable[[int, int], Watcher],
+) -> Run:
+    done = {
+        submission.id: found
+        for submission in submissions
+        if (found := journal.finished(submission.id, suite=suite.digest, source=submission.source))
+    }
+    for result in done.values():  # a kill may have come between the journal's line and this file
+        write_result(out, result)
+    seed = _seed(options.seed, done)
+    paper = Paper(assignment, suite.tests, suite.digest, seed, str(isolation))
+    waiting = [submission for submission in submissions if submission.id not in done]
+    with watch(len(submissions), len(done)) as progress, LocalEngine(paper, suite, options.jobs) as engine:
+        for result in engine.grade(waiting):
+            journal.append(result)
+            write_result(out, result)
+            progress.advance(result)
+    results = [journal.results[result_id] for result_id in sorted(journal.results)]
+    write_scores(out, results)
+    return Run(results, len(done), seed, journal.warnings)
+
+
+def _seed(asked: int | None, done: dict[str, Result]) -> int:
+    """The seed asked for, else that of the run being resumed, else a new one."""
+    if asked is not None:
+        return asked
+    return next((result.environment.seed for result in done.values()), secrets.randbelow(2**31))
+
+
+__all__ = ["IntakeError", "Options", "Run", "UsageError", "grade", "shard_of"]

@@ -1,0 +1,1 @@
+"""What people and programs see of the results: result files, a table of scores, the terminal."""

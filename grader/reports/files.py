@@ -1,0 +1,115 @@
+"""Results as files: one ``result.json`` a submission and one ``scores.csv`` for the class."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+
+from pydantic import ValidationError
+
+from grader.reports.text import figure
+from grader.results import Result, Status
+
+SUBMISSIONS = "submissions"
+RESULT = "result.json"
+SCORES = "scores.csv"
+
+# A spreadsheet takes a cell that starts with one of these for a formula and runs it.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+class ResultsError(Exception):
+    """The results in a folder cannot be read; the message says why and what to try."""
+
+
+def submission_folder(out: Path, submission_id: str) -> Path:
+    """Where everything about one submission is written.
+
+    Raises ValueError when the id is not the name of one folder.
+    """
+    if "\0" in submission_id or submission_id == ".." or PurePath(submission_id).name != submission_id:
+        raise ValueError(
+            f"{submission_id!r} cannot name a folder: an id is one part of a path, not '.' or '..'"
+        )
+    if not submission_id:
+        raise ValueError("'' cannot name a folder: an id has at least one character")
+    return out / SUBMISSIONS / submission_id
+
+
+def write_result(out: Path, result: Result) -> Path:
+    """Write ``out/submissions/<id>/result.json`` whole or not at all; returns where it is.
+
+    Raises ValueError when the submission's id is not the name of one folder.
+    """
+    folder = submission_folder(out, result.submission)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / RESULT
+    _write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
+    return path
+
+
+def write_scores(out: Path, results: Sequence[Result]) -> Path:
+    """Write ``out/scores.csv``, one row a submission in the given order; returns where it is.
+
+    A submission that could not be graded for a fault of ours has empty scores, not zeros.
+    """
+    exercises = list(dict.fromkeys(exercise.name for result in results for exercise in result.exercises))
+    text = io.StringIO()
+    writer = csv.writer(text)  # lines end in CR LF: with LF alone, a CR inside a cell goes unquoted
+    head = ["submission", "status", "score", "max_score", "bonus_score", *exercises, "status_message"]
+    writer.writerow(map(_cell, head))
+    for result in results:
+        by_name = {exercise.name: exercise.score for exercise in result.exercises}
+        graded = result.status is not Status.INFRASTRUCTURE_ERROR
+        scores = [result.score, result.max_score, result.bonus_score, *map(by_name.get, exercises)]
+        shown = [figure(points) if points is not None and graded else "" for points in scores]
+        shown[1] = figure(result.max_score)
+        writer.writerow([_cell(result.submission), result.status.value, *shown, _cell(result.status_message)])
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / SCORES
+    _write_whole(path, text.getvalue())
+    return path
+
+
+def read_results(out: Path) -> list[Result]:
+    """Every ``result.json`` under ``out``, by submission id.
+
+    Raises ResultsError when ``out`` holds no results or one of them cannot be read.
+    """
+    folder = out / SUBMISSIONS
+    if not folder.is_dir():
+        raise ResultsError(
+            f"{out} holds no results: it has no folder {SUBMISSIONS}. Give the --out of a graded run."
+        )
+    results = [_read(path) for path in folder.glob(f"*/{RESULT}")]
+    return sorted(results, key=lambda result: (result.submission.casefold(), result.submission))
+
+
+def _read(path: Path) -> Result:
+    try:
+        return Result.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.strerror
+        raise ResultsError(
+            f"{path} cannot be read as a result: {first}. Grade that submission again into this folder."
+        ) from error
+
+
+def _cell(text: str) -> str:
+    """``text`` as a cell that a spreadsheet shows and never runs."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Replace ``path`` in one step: a reader, or a kill, meets the old file or the new one."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        # newline="": what csv and JSON wrote is what is stored, on every platform.
+        part.write_text(text, encoding="utf-8", newline="")
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,274 @@
+"""Scores on the terminal: a class as a table, a student's points, and progress while grading.
+
+Widths are counted in cells, 80 of them on a usual terminal. Away from a terminal the same lines
+come out as plain aligned text.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import rich.progress
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from grader.assignment import CORE_POINTS, Assignment
+from grader.reports.text import figure, one_line
+from grader.results import Result, Status, TestStatus
+from grader.scoring import Scores
+
+_GAP = "  "
+_ID_WIDTHS = (10, 32)  # a long id is shortened to the room there is, within these
+_LEAST_REMARK_WIDTH = 28
+_MOST_REMARK_WIDTH = 200
+_NOTE_WIDTH = 78
+
+
+def class_table(results: Sequence[Result], assignment: Assignment) -> RenderableType:
+    """One row a submission: its id, each core exercise, the total, bonus if any, a remark.
+
+    The remark stands at the end of the row, or below it where the row would become too wide.
+    """
+    return _ClassTable(results, assignment)
+
+
+def points_table(scores: Scores, assignment: Assignment, *, public_only: bool) -> RenderableType:
+    """``points_lines`` for a console: the same lines, with colour on a terminal."""
+    return _PointsTable(scores, assignment, public_only)
+
+
+def points_lines(scores: Scores, assignment: Assignment, *, public_only: bool) -> list[str]:
+    """A student's points as plain lines: each exercise that has tests here, then the sum.
+
+    With ``public_only`` a note follows that says how much the hidden tests make up.
+    """
+    return [row.plain() for row in _points_rows(scores, assignment)] + _note(assignment, public_only)
+
+
+class Progress:
+    """How far the grading of ``total`` submissions is, on standard error.
+
+    On a terminal a bar with the time gone and the time left, elsewhere a line for each finished
+    submission. There is no thread behind it, so that forking stays safe: the bar moves when
+    ``advance`` or ``refresh`` is called.
+    """
+
+    def __init__(self, total: int, *, console: Console | None = None, done: int = 0) -> None:
+        """``done`` of the ``total`` were finished by an earlier run."""
+        self._console = console or Console(stderr=True)
+        self._total, self._done = total, done
+        self._bar: rich.progress.Progress | None = None
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._bar = _bar(self._console)
+            self._task = self._bar.add_task("", total=total, completed=done)
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.update(self._task, description="")
+            self._bar.stop()
+
+    def advance(self, result: Result) -> None:
+        """Count ``result`` as finished and show it."""
+        self._done += 1
+        if self._bar:
+            self._bar.update(
+                self._task, advance=1, description=f"{one_line(result.submission, 20)} {_total(result)}"
+            )
+            self._bar.refresh()
+            return
+        count = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
+        line = _GAP.join([f"{count} {one_line(result.submission)}", _total(result)])
+        self._console.print(Text(_with_remark(line, result), end=""), soft_wrap=True)
+
+    def refresh(self) -> None:
+        """Let the clock on the bar go on; away from a terminal, do nothing."""
+        if self._bar:
+            self._bar.refresh()
+
+
+def _bar(console: Console) -> rich.progress.Progress:
+    return rich.progress.Progress(
+        rich.progress.TextColumn("Grading"),
+        rich.progress.BarColumn(bar_width=None),
+        rich.progress.MofNCompleteColumn(),
+        rich.progress.TimeElapsedColumn(),
+        rich.progress.TextColumn("left"),
+        rich.progress.TimeRemainingColumn(),
+        rich.progress.TextColumn("{task.description}", markup=False),
+        console=console,
+        auto_refresh=False,  # no thread: this process forks
+        speed_estimate_period=3600.0,  # one slow submission must not empty the estimate
+        redirect_stdout=False,
+        redirect_stderr=False,
+        expand=True,
+    )
+
+
+@dataclass(frozen=True)
+class _ClassTable:
+    results: Sequence[Result]
+    assignment: Assignment
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        heads = [["Submission"], *(_head(exercise.title) for exercise in self.assignment.core), ["Total"]]
+        bonus = any(result.bonus_score for result in self.results)
+        heads += [["Bonus"]] if bonus else []
+        rows = [self._cells(result, bonus) for result in self.results]
+        widths = [
+            max(map(cell_len, [*head, *(row[column].plain for row in rows)]))
+            for column, head in enumerate(heads)
+        ]
+        room = options.max_width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
+        widths[0] = min(widths[0], max(_ID_WIDTHS[0], min(_ID_WIDTHS[1], room)))
+        room -= widths[0] + len(_GAP)
+        beside = room >= _LEAST_REMARK_WIDTH
+        heads += [["Remark"]] if beside else []
+
+        for line in _bottom_aligned(heads):
+            yield _line([Text(word, "bold") for word in line], widths)
+        for row, result in zip(rows, self.results, strict=True):
+            row[0] = Text(one_line(result.submission, widths[0]))
+            words = remark(result, self.assignment)
+            style = "red" if result.status is Status.INFRASTRUCTURE_ERROR else "dim"
+            if words and beside:
+                row.append(Text(one_line(words, room), style))
+            yield _line(row, widths)
+            if words and not beside:
+                yield Text(f"{_GAP}{one_line(words, options.max_width - 2 * len(_GAP))}", style)
+
+    def _cells(self, result: Result, bonus: bool) -> list[Text]:
+        graded = result.status is not Status.INFRASTRUCTURE_ERROR
+        scores = {exercise.name: (exercise.score, exercise.max_score) for exercise in result.exercises}
+        cells = [Text(one_line(result.submission))]
+        for exercise in self.assignment.core:
+            score = scores.get(exercise.name) if graded else None
+            cells.append(
+                Text(f"{figure(score[0])}/{figure(score[1])}", _colour(*score)) if score else Text("-")
+            )
+        cells.append(Text(_total(result), _colour(result.score, result.max_score) if graded else "red"))
+        if bonus:
+            cells.append(Text(f"+{figure(result.bonus_score)}" if graded else "-"))
+        return cells
+
+
+@dataclass(frozen=True)
+class _PointsRow:
+    title: str
+    score: float
+    max_score: float
+    width: int
+    strong: bool = False
+
+    def plain(self) -> str:
+        name = one_line(self.title)
+        return f"{name}{' ' * (self.width - cell_len(name))}{_GAP}{self.points()}"
+
+    def points(self) -> str:
+        return f"{figure(self.score):>6} / {figure(self.max_score)}"
+
+
+@dataclass(frozen=True)
+class _PointsTable:
+    scores: Scores
+    assignment: Assignment
+    public_only: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for row in _points_rows(self.scores, self.assignment):
+            line = Text(row.plain(), "bold" if row.strong else "")
+            line.stylize(_colour(row.score, row.max_score), len(line) - len(row.points()))
+            yield line
+        yield from (Text(line, "dim") for line in _note(self.assignment, self.public_only))
+
+
+def _points_rows(scores: Scores, assignment: Assignment) -> Iterator[_PointsRow]:
+    """A row for each exercise that has tests here, then the core's sum, then the bonus if any."""
+    titles = {name: exercise.title for name, exercise in assignment.exercises.items()}
+    here = [exercise for exercise in scores.exercises if exercise.max_score]
+    bonus = sum(exercise.max_score for exercise in here if assignment.exercises[exercise.name].bonus)
+    width = max(cell_len(one_line(title)) for title in [*titles.values(), "Bonus, on top"])
+    for exercise in here:
+        yield _PointsRow(titles[exercise.name], exercise.score, exercise.max_score, width)
+    yield _PointsRow("Total", scores.score, scores.max_score, width, strong=True)
+    if bonus:
+        yield _PointsRow("Bonus, on top", scores.bonus_score, bonus, width, strong=True)
+
+
+def _note(assignment: Assignment, public_only: bool) -> list[str]:
+    if not public_only:
+        return []
+    public = sum(exercise.public_points for exercise in assignment.core)
+    return textwrap.wrap(
+        f"The tests you have make up {public} of {CORE_POINTS} points. Hidden tests make up the other "
+        f"{CORE_POINTS - public}, so passing everything here is a good sign, not the whole score.",
+        _NOTE_WIDTH,
+    )
+
+
+def remark(result: Result, assignment: Assignment) -> str:
+    """What an instructor should know first: why there is no score, or the first thing that is wrong."""
+    if result.status_message:
+        return one_line(result.status_message)
+    if result.status is not Status.GRADED:
+        return "no reason was recorded"
+    for test in result.tests:
+        if test.status in (TestStatus.FAILED, TestStatus.ERROR):
+            exercise = assignment.exercises.get(test.exercise)
+            words = one_line(test.diagnosis or test.message) or "failed without a message"
+            return f"{one_line(exercise.title if exercise else test.exercise)}: {words}"
+    silent = sum(test.status is TestStatus.NOT_RUN and test.max_score > 0 for test in result.tests)
+    return f"{silent} test{'s' if silent > 1 else ''} did not run" if silent else ""
+
+
+def _with_remark(line: str, result: Result) -> str:
+    """``line``, and why where there is no ordinary score."""
+    if result.status is Status.GRADED:
+        return line
+    return f"{line}{_GAP}{one_line(result.status_message, _MOST_REMARK_WIDTH)}".rstrip()
+
+
+def _total(result: Result) -> str:
+    if result.status is Status.INFRASTRUCTURE_ERROR:
+        return "not graded"
+    return f"{figure(result.score)} / {figure(result.max_score)}"
+
+
+def _colour(score: float, most: float) -> str:
+    if score >= most:
+        return "green"
+    return "yellow" if score else "red"
+
+
+def _head(title: str) -> list[str]:
+    """A title on as many lines as it has long words, so that columns stay narrow."""
+    return textwrap.wrap(one_line(title), 10) or [""]
+
+
+def _bottom_aligned(heads: Sequence[Sequence[str]]) -> list[list[str]]:
+    height = max(map(len, heads))
+    padded = [[""] * (height - len(head)) + list(head) for head in heads]
+    return [list(line) for line in zip(*padded, strict=True)]
+
+
+def _line(cells: Sequence[Text], widths: Sequence[int]) -> Text:
+    """Cells side by side: names to the left, figures to the right, a last remark as it is."""
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for column, cell in enumerate(cells):
+        space = " " * (widths[column] - cell_len(cell.plain)) if column < len(widths) else ""
+        figures = 0 < column < len(widths)
+        line.append(_GAP if column else "")
+        line.append(space if figures else "").append_text(cell).append("" if figures else space)
+    line.rstrip()
+    return line

@@ -1,0 +1,45 @@
+"""Intake: whatever a learning platform hands over, read as submissions and never executed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.assignment import Assignment
+
+from .assembly import assemble
+from .gathered import IntakeError
+from .model import Submission
+from .sources import sources
+
+__all__ = ["IntakeError", "Submission", "read_submissions"]
+
+
+def read_submissions(path: Path, assignment: Assignment) -> list[Submission]:
+    """The submissions at ``path``, sorted by id: one, or one for each thing inside a folder.
+
+    Raises IntakeError when there is nothing to grade. Whatever is wrong inside a submission is
+    told in that submission and costs the others nothing.
+    """
+    name = path.name if path.name not in ("", "..") else path.resolve().name or "submission"
+    try:
+        real = path.resolve(strict=True)  # the person who gave this path may give a link
+    except (OSError, RuntimeError, ValueError) as error:
+        raise IntakeError(
+            f"{path} cannot be graded: {getattr(error, 'strerror', None) or error}. "
+            "Check the path, and run this from the folder it is relative to."
+        ) from error
+    for source in sources():
+        entries = source.entries(real, name, assignment)
+        if entries is not None:
+            break
+    else:
+        raise IntakeError(
+            f"{path} cannot be graded: it is neither a folder nor a .py, .ipynb or .zip file. "
+            "Give one of those, or a folder of them."
+        )
+    if not entries:
+        raise IntakeError(
+            f"{path} holds nothing to grade: no folder, .py, .ipynb or .zip is in it. "
+            "Check that this is the folder the submissions were saved to."
+        )
+    return sorted((assemble(entry, assignment) for entry in entries), key=lambda submission: submission.id)

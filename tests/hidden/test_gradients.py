@@ -1,0 +1,35 @@
+"""Gradients of the output, for the inputs and every parameter, against the oracle's."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.examination.marks import aspect
+from grader.examination.verdicts import WrongAnswer
+from tests.support import masks
+from tests.support.checks import agrees, as_attention, has_shape
+from tests.support.layers import Layer
+
+
+@aspect(
+    "gradients",
+    self_attention=1.5,
+    cross_attention=1.5,
+    multi_head_attention=2,
+    hint="Is every step between the parameters and the output one that autograd can follow back?",
+)
+@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "masked"])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_gradients_reach_the_inputs_and_every_parameter(layer: Layer, masked: bool, batch: int) -> None:
+    """A loss on the output sends the right gradient to every input and every parameter."""
+    trial = layer.trial(layer.fit(batch=batch))
+    mask = masks.drawn(layer.draw, "batch x query x key", trial.sizes, "int") if masked else None
+    cotangent = layer.draw.normal(*layer.output_shape(trial.sizes)).float()
+    found = trial.gradients(cotangent, mask)
+    has_shape(as_attention(found.value).output, layer.output_shape(trial.sizes), "the output")
+    reached = dict(zip(layer.input_names, found.inputs or [], strict=False)) | (found.parameters or {})
+    for name, expected in trial.expected_gradients(cotangent, mask).items():
+        gradient = reached.get(name)
+        if gradient is None:
+            raise WrongAnswer(f"no gradient reaches {name}.")
+        agrees(gradient, expected, f"the gradient for {name}", slack=3)

@@ -1,0 +1,152 @@
+"""Output and weights against PyTorch's own attention, and what follows from the formula."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.examination.marks import aspect
+from grader.examination.verdicts import WrongAnswer
+from tests.support import masks
+from tests.support.checks import agrees, both_agree, has_shape
+from tests.support.layers import EDGES, Layer
+from tests.support.steep import steep
+
+WIDTHS = {"narrow": {"d_k": 2}, "usual": {}, "odd": {"d_k": 5}, "wide": {"d_k": 24, "seq_q": 4, "seq_k": 9}}
+SIZES = {**WIDTHS, **EDGES}
+
+
+@aspect(
+    "parity",
+    self_attention=1,
+    cross_attention=1,
+    multi_head_attention=2,
+    hint="Which of your numbers would have to change if d_k or the lengths did?",
+)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_formula_at_every_size(layer: Layer, size: str) -> None:
+    """With known weights, output and attention weights follow the formula whatever the sizes are."""
+    trial = layer.trial(layer.fit(**SIZES[size]))
+    both_agree(trial.run(), trial.expected())
+
+
+@aspect(
+    "parity",
+    self_attention=0.5,
+    cross_attention=0.5,
+    multi_head_attention=0.5,
+    hint="Does what you mix the values with differ from what you return?",
+)
+@pytest.mark.parametrize("form", masks.FORMS_3D)
+def test_the_formula_under_a_mask(layer: Layer, form: str) -> None:
+    """Under a mask, output and attention weights follow the formula, too."""
+    trial = layer.trial()
+    mask = masks.drawn(layer.draw, form, trial.sizes)
+    both_agree(trial.run(mask), trial.expected(mask))
+
+
+@aspect(
+    "parity",
+    self_attention=0.5,
+    cross_attention=0.5,
+    multi_head_attention=0.5,
+    hint="Where in your code could numbers lose digits?",
+)
+@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "masked"])
+def test_the_formula_in_double_precision(layer: Layer, masked: bool) -> None:
+    """In float64 output and attention weights follow the formula more closely still."""
+    trial = layer.trial(layer.fit(d_k=4), torch.float64)
+    mask = masks.drawn(layer.draw, "query x key", trial.sizes) if masked else None
+    both_agree(trial.run(mask), trial.expected(mask))
+
+
+@aspect(
+    "parity",
+    self_attention=0.5,
+    cross_attention=0.5,
+    multi_head_attention=0.5,
+    hint="One very large score in the first row: what happens to the second?",
+)
+@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "masked"])
+def test_rows_of_very_large_and_very_small_scores(layer: Layer, masked: bool) -> None:
+    """Scores of +300 in one row and -300 in another leave every row right: no overflow, no 0/0."""
+    heights = [300.0, -300.0, 0.0, 150.0, -150.0]
+    trial = steep(layer, heights[: layer.sizes.seq_q])
+    mask = masks.drawn(layer.draw, "query x key", trial.sizes) if masked else None
+    both_agree(trial.run(mask), trial.expected(mask))
+
+
+@aspect(
+    "parity",
+    self_attention=0.5,
+    cross_attention=0.5,
+    multi_head_attention=0.5,
+    hint="Does the answer for one sentence depend on the sentence next to it?",
+)
+def test_samples_of_a_batch_do_not_meet(layer: Layer) -> None:
+    """Each sample of a batch gets the answer it would get alone."""
+    trial = layer.trial(layer.fit(batch=3))
+    together = trial.run()
+    alone = trial.with_inputs(*(x[1:2] for x in trial.inputs)).run()
+    has_shape(together.output, layer.output_shape(trial.sizes), "the output")
+    has_shape(together.weights, layer.weights_shape(trial.sizes), "the attention weights")
+    agrees(alone.weights, together.weights[1:2], "the attention weights of the second sample alone")
+    agrees(alone.output, together.output[1:2], "the output of the second sample alone")
+
+
+@aspect(
+    "parity",
+    self_attention=0.5,
+    cross_attention=0.5,
+    multi_head_attention=0.5,
+    hint="Attention has no sense of order: what should happen when the tokens change places?",
+)
+def test_the_order_of_the_tokens_attended_to_does_not_matter(layer: Layer) -> None:
+    """When keys and values change places together, their weights move with them and the output stays."""
+    trial = layer.trial()
+    order = layer.draw.permutation(trial.sizes.seq_k)
+    shuffled = [x[:, order] if place in layer.memory else x for place, x in enumerate(trial.inputs)]
+    weights, output = trial.weights()[..., order], trial.output()
+    if 0 in layer.memory:  # the queries moved as well
+        weights, output = weights[..., order, :], output[:, order]
+    after = trial.with_inputs(*shuffled).run()
+    agrees(after.weights, weights, "the attention weights after the tokens changed places")
+    agrees(after.output, output, "the output after the tokens changed places")
+
+
+@aspect(
+    "parity",
+    multi_head_attention=0.5,
+    hint="Which weights belong to head 1, and which to its neighbours?",
+)
+def test_heads_do_not_meet_before_the_last_projection(layer: Layer) -> None:
+    """Changing the queries of one head changes that head's weights and no other's."""
+    trial = layer.trial()
+    before = trial.weights()
+    width = trial.sizes.d_k
+    w_q = trial.parameters["W_Q.weight"].clone()
+    w_q[width : 2 * width] = layer.draw.normal(width, trial.sizes.d_model)
+    after = trial.with_parameters(W_Q=w_q).weights()
+    agrees(after[:, [0, 2]], before[:, [0, 2]], "the weights of the heads left alone")
+    if torch.allclose(after[:, 1], before[:, 1], atol=1e-4):
+        raise WrongAnswer("the weights of the head whose queries were changed stayed what they were.")
+
+
+@aspect(
+    "parity",
+    multi_head_attention=0.5,
+    hint="Query, key and value are three arguments. Does each of them reach its own projection?",
+)
+@pytest.mark.parametrize("same", ["none", "query is key", "key is value", "all"])
+def test_query_key_and_value_each_play_their_part(layer: Layer, same: str) -> None:
+    """Whichever of query, key and value are the same tensor, the formula holds."""
+    trial = layer.trial(layer.fit(seq_q=6, seq_k=6))
+    query, key, value = trial.inputs
+    shared = {
+        "none": (query, key, value),
+        "query is key": (query, query, value),
+        "key is value": (query, key, key),
+        "all": (query, query, query),
+    }
+    trial = trial.with_inputs(*shared[same])
+    both_agree(trial.run(), trial.expected())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -27,15 +29,25 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Student: the public tests, your points, the first failure explained, what to do next."""
+    import pytest
+
     from grader.assignment import AssignmentError, load_assignment
     from grader.examination.checking import UnknownExercise, check
+    from grader.examination.verdicts import InfrastructureFault
     from grader.reports.student import check_document, print_check
+    from grader.scoring import ScoringError
 
     try:
         assignment = load_assignment(ROOT)
-        checked = check(ROOT, ROOT / "exercises", assignment, exercise, seed)
+        # what the student's code prints must not mix with the JSON
+        with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):
+            checked = check(ROOT, ROOT / "exercises", assignment, exercise, seed)
     except (UnknownExercise, AssignmentError) as error:
         raise fail(error) from error
+    except (InfrastructureFault, ScoringError) as error:
+        raise fail(f"{error}\nThis is not your code's fault: tell your instructor.", 1) from error
+    except (KeyboardInterrupt, pytest.exit.Exception):
+        raise fail("Stopped before the end, so there are no points to show.", 130) from None
     if as_json:
         typer.echo(json.dumps(check_document(checked), indent=2))
     else:

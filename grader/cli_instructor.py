@@ -36,6 +36,9 @@ def grade(
     require_isolation: Annotated[
         str, typer.Option(help="Refuse below this level: none, process, confined, namespaced.")
     ] = "none",
+    require_gpu: Annotated[
+        bool, typer.Option("--require-gpu", help="No points for device tests without a real accelerator.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Instructor and CI: grade a class, isolated; results into OUT.
@@ -50,13 +53,14 @@ def grade(
     from grader.grading import IntakeError, Options, UsageError, grade, shard_of
     from grader.journal import JournalError
     from grader.reports.terminal import Progress, class_table
+    from grader.reports.text import one_line
     from grader.results import Status
     from grader.scoring import ScoringError
 
     try:
         assignment = load_assignment(ROOT)
         level = Level.named(require_isolation)
-        options = Options(jobs, seed, resume, shard_of(shard), level)
+        options = Options(jobs, seed, resume, shard_of(shard), level, require_gpu)
         run = grade(
             ROOT, submissions, out, assignment, options, lambda total, done: Progress(total, done=done)
         )
@@ -74,8 +78,9 @@ def grade(
         console = Console(highlight=False)
         console.print(class_table(run.results, assignment))
         kept = f", {run.skipped} of them from before" if run.skipped else ""
-        typer.echo(f"\n{len(run.results)} submissions{kept}; results in {out}/, drawn with --seed {run.seed}")
-    faulty = [r.submission for r in run.results if r.status is Status.INFRASTRUCTURE_ERROR]
+        count = f"{len(run.results)} submission{'' if len(run.results) == 1 else 's'}"
+        typer.echo(f"\n{count}{kept}; results in {out}/, drawn with --seed {run.seed}")
+    faulty = [one_line(r.submission) for r in run.results if r.status is Status.INFRASTRUCTURE_ERROR]
     if faulty:
         raise fail(
             f"{len(faulty)} could not be graded, by a fault of ours: {', '.join(faulty)}.\n"
@@ -84,11 +89,21 @@ def grade(
         )
 
 
-def verify(seed: Seed = None, as_json: Json = False) -> None:
+def verify(
+    seed: Seed = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out the known mistakes and the look-alikes.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="How many at a time.", show_default="one a processor")] = (
+        os.cpu_count() or 1
+    ),
+    as_json: Json = False,
+) -> None:
     """Instructor: is this assignment fit to publish? Exit status 1 when it is not."""
     from grader.authoring.verify import verify
+    from grader.reports.terminal import cases_progress
 
-    report = verify(ROOT, seed)
+    report = verify(ROOT, seed, quick=quick, jobs=jobs, watch=cases_progress)
     if as_json:
         typer.echo(json.dumps(report.document(), indent=2))
     else:
@@ -109,7 +124,7 @@ def release(
 
     if format != "bundle":
         raise fail(f"There is no release format {format!r} here yet; there is: bundle.")
-    report = verify(ROOT, None)
+    report = verify(ROOT, None, quick=True)
     for line in report.lines():
         typer.echo(line)
     if not report.fit:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from grader.assignment import Assignment
+from grader.candidate.accelerator import real_accelerator
+from grader.candidate.launch import Launcher, launcher
 from grader.candidate.levels import Level
 from grader.engines.local import LocalEngine, isolation_here
 from grader.engines.marking import Paper
@@ -26,13 +29,15 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """How to run: how many at a time, from which seed, which part, and at least how isolated."""
+    """How to run: how many at a time, from which seed, which part, how isolated, and whether device
+    tests must have a real accelerator."""
 
     jobs: int = 1
     seed: int | None = None
     resume: bool = False
     shard: tuple[int, int] = (1, 1)
     require_isolation: Level = Level.NONE
+    require_gpu: bool = False
 
 
 class Watcher(Protocol):
@@ -87,48 +92,71 @@ def grade(
         )
     index, count = options.shard
     submissions = read_submissions(path, assignment)[index - 1 :: count]
-    with Journal.resume(out) if options.resume else Journal.start(out) as journal:
-        return with_suite(
-            root,
-            lambda suite: _grade(suite, submissions, out, assignment, options, isolation, journal, watch),
+    with (
+        Journal.resume(out) if options.resume else Journal.start(out) as journal,
+        closing(launcher()) as host,
+    ):
+        # the host loads its libraries while the suite is collected
+        run = _Class(submissions, out, assignment, options, isolation, journal, host, watch)
+        return with_suite(root, run.grade)
+
+
+@dataclass(frozen=True)
+class _Class:
+    """The submissions of a run, and all it takes to grade them once the suite is there."""
+
+    submissions: Sequence[Submission]
+    out: Path
+    assignment: Assignment
+    options: Options
+    isolation: Level
+    journal: Journal
+    host: Launcher
+    watch: Callable[[int, int], Watcher]
+
+    def grade(self, suite: Suite) -> Run:
+        done = self._finished(suite)
+        seed = _seed(self.options.seed, self.journal)
+        device = real_accelerator() or "cpu"
+        paper = Paper(
+            self.assignment,
+            suite.tests,
+            suite.digest,
+            seed,
+            str(self.isolation),
+            device,
+            self.options.require_gpu,
         )
+        waiting = [submission for submission in self.submissions if submission.id not in done]
+        with (
+            self.watch(len(self.submissions), len(done)) as progress,
+            LocalEngine(paper, suite, self.host, self.options.jobs) as engine,
+        ):
+            for result in engine.grade(waiting):
+                self.journal.append(result)
+                write_result(self.out, result)
+                progress.advance(result)
+        results = [self.journal.results[id] for id in sorted(self.journal.results)]
+        write_scores(self.out, results)
+        return Run(results, len(done), seed, self.journal.warnings)
+
+    def _finished(self, suite: Suite) -> set[str]:
+        """The submissions that need not be graded again; their result files are written anew."""
+        done = set()
+        for submission in self.submissions:
+            found = self.journal.finished(submission.id, suite=suite.digest, source=submission.source)
+            if found is not None:
+                write_result(self.out, found)  # a kill may have come between journal and file
+                done.add(submission.id)
+        return done
 
 
-def _grade(
-    suite: Suite,
-    submissions: Sequence[Submission],
-    out: Path,
-    assignment: Assignment,
-    options: Options,
-    isolation: Level,
-    journal: Journal,
-    watch: Callable[[int, int], Watcher],
-) -> Run:
-    done = {
-        submission.id: found
-        for submission in submissions
-        if (found := journal.finished(submission.id, suite=suite.digest, source=submission.source))
-    }
-    for result in done.values():  # a kill may have come between the journal's line and this file
-        write_result(out, result)
-    seed = _seed(options.seed, done)
-    paper = Paper(assignment, suite.tests, suite.digest, seed, str(isolation))
-    waiting = [submission for submission in submissions if submission.id not in done]
-    with watch(len(submissions), len(done)) as progress, LocalEngine(paper, suite, options.jobs) as engine:
-        for result in engine.grade(waiting):
-            journal.append(result)
-            write_result(out, result)
-            progress.advance(result)
-    results = [journal.results[result_id] for result_id in sorted(journal.results)]
-    write_scores(out, results)
-    return Run(results, len(done), seed, journal.warnings)
-
-
-def _seed(asked: int | None, done: dict[str, Result]) -> int:
+def _seed(asked: int | None, journal: Journal) -> int:
     """The seed asked for, else that of the run being resumed, else a new one."""
     if asked is not None:
         return asked
-    return next((result.environment.seed for result in done.values()), secrets.randbelow(2**31))
+    earlier = next(reversed(journal.results.values()), None)
+    return secrets.randbelow(2**31) if earlier is None else earlier.environment.seed
 
 
 __all__ = ["IntakeError", "Options", "Run", "UsageError", "grade", "shard_of"]

@@ -12,6 +12,7 @@ from grader.assignment import Assignment
 from grader.results import AspectScore, ExerciseScore, TestResult, TestStatus, Visibility
 
 ASPECTS = ("shapes", "masking", "parity", "gradients", "dropout", "device", "contract")
+LOOKS_LIKE = "It looks like: "  # before the line of a message that holds the diagnosis in words
 DID_NOT_REPORT = "This test did not report a result, so it earns no points."
 
 _SCORE_PLACES = 2

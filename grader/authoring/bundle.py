@@ -31,6 +31,7 @@ STUDENT_MODULES = (
     "results.py",
     "scoring.py",
     "candidate/__init__.py",
+    "candidate/accelerator.py",
     "candidate/faults.py",
     "candidate/interface.py",
     "candidate/levels.py",

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment, AssignmentError, load_assignment
+from grader.authoring.check import Check
+from grader.authoring.judgement import Watch, judge_suites, silently
 from grader.authoring.leaks import find_leaks
 from grader.authoring.markers import MarkerError
 from grader.authoring.stubs import GenerationError, generate, render
+from grader.candidate.faults import HostFailed
+from grader.candidate.launch import launcher
 from grader.engines.local import LocalEngine, isolation_here
 from grader.engines.marking import Paper
 from grader.examination.suite import HIDDEN, PUBLIC, Suite, with_suite
@@ -20,15 +25,6 @@ from grader.hints import HintError, load_hints
 from grader.results import Result, Status, TestStatus
 from grader.scoring import ScoringError
 from grader.submissions import Submission, read_submissions
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that must hold, whether it does, and what was seen."""
-
-    name: str
-    holds: bool
-    seen: str
 
 
 @dataclass(frozen=True)
@@ -59,8 +55,18 @@ class Verification:
         return {"fit": self.fit, "seed": self.seed, "checks": [asdict(check) for check in self.checks]}
 
 
-def verify(root: Path, seed: int | None = None) -> Verification:
-    """Run every check on the project in ``root``."""
+def verify(
+    root: Path,
+    seed: int | None = None,
+    *,
+    quick: bool = False,
+    jobs: int = 1,
+    watch: Watch = silently,
+) -> Verification:
+    """Run every check on the project in ``root``; ``quick`` leaves out the known mistakes and look-alikes.
+
+    ``watch`` is told how many cases there are and called as each one is through.
+    """
     seed = secrets.randbelow(2**31) if seed is None else seed
     try:
         assignment = load_assignment(root)
@@ -71,7 +77,7 @@ def verify(root: Path, seed: int | None = None) -> Verification:
         _guarded("exercises are generated", lambda: _generated(root)),
         _guarded("hints", lambda: _hints(root, assignment)),
         _guarded("leaks", lambda: _leaks(root)),
-        *_graded(root, assignment, seed),
+        *_graded(root, assignment, seed, quick=quick, jobs=jobs, watch=watch),
     ]
     return Verification(checks, seed)
 
@@ -110,25 +116,31 @@ def _leaks(root: Path) -> str:
     return f"0 in the {len(shipped)} files that ship"
 
 
-def _graded(root: Path, assignment: Assignment, seed: int) -> list[Check]:
-    """The suite's points add up; solutions earn them all, stubs none."""
+def _graded(
+    root: Path, assignment: Assignment, seed: int, *, quick: bool, jobs: int, watch: Watch
+) -> list[Check]:
+    """The suite's points add up; solutions earn them all, stubs none; cases are judged as they should be."""
     solutions = _only(root / "solutions", assignment)
     stubs = _only(root / "exercises", assignment)
 
-    def work(suite: Suite) -> dict[str, Result]:
+    def work(suite: Suite) -> tuple[dict[str, Result], list[Check]]:
         paper = Paper(assignment, suite.tests, suite.digest, seed, str(isolation_here()))
-        with LocalEngine(paper, suite, jobs=2) as engine:
-            return {result.submission: result for result in engine.grade([solutions, stubs])}
+        with closing(launcher()) as host, LocalEngine(paper, suite, host, jobs=2) as engine:
+            results = {result.submission: result for result in engine.grade([solutions, stubs])}
+        return results, [] if quick else judge_suites(suite, root, assignment, seed, jobs, watch)
 
     try:
-        results = with_suite(root, work)
-    except (ScoringError, InfrastructureFault) as error:
+        results, judged = with_suite(root, work)
+    except ScoringError as error:
         return [Check("points add up", False, str(error))]
+    except (InfrastructureFault, HostFailed) as error:
+        return [Check("suite", False, str(error))]
     tests = len(results[solutions.id].tests)
     return [
         Check("points add up", True, f"{tests} tests make {results[solutions.id].max_score:g} points"),
         _solutions_check(results[solutions.id]),
         _stubs_check(results[stubs.id]),
+        *judged,
     ]
 
 
@@ -139,11 +151,9 @@ def _only(folder: Path, assignment: Assignment) -> Submission:
 def _solutions_check(result: Result) -> Check:
     lost = [test for test in result.tests if test.score < test.max_score]
     whole = result.status is Status.GRADED and result.score == result.max_score and not lost
-    first = (
-        f", the first loss is {lost[0].id}: {lost[0].message}"
-        if lost
-        else f" {result.status_message}".rstrip()
-    )
+    first = f" {result.status_message}".rstrip()
+    if lost and result.status is Status.GRADED:
+        first = f", the first loss is {lost[0].id}: {lost[0].message}"
     return Check("solutions", whole, f"{result.score:g} of {result.max_score:g}{'' if whole else first}")
 
 
@@ -151,4 +161,6 @@ def _stubs_check(result: Result) -> Check:
     passed = [test.id for test in result.tests if test.status is TestStatus.PASSED]
     zero = result.status is Status.GRADED and not passed
     seen = f"{result.score:g} of {result.max_score:g}, {len(passed)} of {len(result.tests)} tests pass"
+    if result.status is not Status.GRADED:
+        seen = f"{result.status}: {result.status_message}"
     return Check("stubs", zero, seen if zero or not passed else f"{seen}: {passed[0]}")

@@ -13,6 +13,10 @@ from .values import MalformedValue, legible
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 20
 MAX_LINE = 2**31
+HARD_CODED_DEVICE = (
+    "The device cuda is hard-coded. Whoever uses the code chooses the device: "
+    "take it from a tensor you were given, as in device=x.device."
+)
 _name_of = type.__dict__["__name__"].__get__  # past a metaclass, which may claim another
 
 
@@ -105,10 +109,17 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
         wire_kind = "refused" if issubclass(kind, Refusal) else "unusable"
         return {"kind": wire_kind, "type": "", "message": str(error), "lines": lines}
     try:
-        message = str.__str__(str(error))[:MAX_MESSAGE]
+        message = _explained(str.__str__(str(error)))[:MAX_MESSAGE]
     except BaseException:
         message = "(its message could not be read)"
     return {"kind": "raised", "type": _name_of(kind)[:200], "message": message, "lines": lines}
+
+
+def _explained(message: str) -> str:
+    """PyTorch's words for a hard-coded GPU speak of how it was compiled: say what that means here."""
+    if "Torch not compiled with CUDA enabled" in message:
+        return f"{message}. {HARD_CODED_DEVICE}"
+    return message
 
 
 def own_lines(error: BaseException, folder: Path) -> list[dict[str, Any]]:

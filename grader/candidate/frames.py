@@ -9,7 +9,7 @@ import safetensors
 import safetensors.torch
 import torch
 
-from .values import CROSSING_DTYPES, MAX_TENSORS, MalformedValue
+from .values import CROSSING_DTYPES, MAX_DIMENSIONS, MAX_TENSORS, MalformedValue
 
 # a table of MAX_TENSORS tensors fits in well under half of it; parsing costs far more than its bytes
 MAX_TABLE = 128 * 1024
@@ -47,6 +47,10 @@ def from_bytes(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str,
         tensors = safetensors.torch.load(payload)
     except Exception as error:  # which ones, for bytes that are anything at all, the library does not say
         raise MalformedValue("the payload is not safetensors") from error
-    if len(tensors) > MAX_TENSORS or any(t.dtype not in CROSSING_DTYPES for t in tensors.values()):
-        raise MalformedValue("the payload holds too many tensors or a type that does not cross")
+    if len(tensors) > MAX_TENSORS or not all(map(_may_cross, tensors.values())):
+        raise MalformedValue("the payload holds too many tensors or one that does not cross")
     return message, tensors
+
+
+def _may_cross(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in CROSSING_DTYPES and tensor.dim() <= MAX_DIMENSIONS

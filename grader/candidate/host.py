@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from . import worker
-from .warmth import warm_up
+from .warmth import warm_up, warm_up_accelerator
 
 _PR_SET_CHILD_SUBREAPER = 36
 READY = b"ready"
@@ -144,6 +144,7 @@ def main(control: int, root: str) -> None:
     worker.die_with_parent()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
+    warm_up_accelerator()
     warm_up()
     connection: Any = socket.socket(fileno=control)
     connection.send(READY)

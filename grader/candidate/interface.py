@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeGuard
 
 import torch
 
-from .faults import CandidateError, Line, Nonsense, NotHandedIn, NotUsable, OutOfTime
+from .accelerator import Accelerator
+from .faults import CandidateError, Died, Line, Nonsense, NotHandedIn, NotUsable, OutOfTime
 
 # The share of a call's time that a file gets after so many time-outs in a row. After the last of
 # them its code is taken to hang and is not waited for again.
@@ -20,6 +21,9 @@ PATIENCE = (1.0, 0.25, 0.1)
 
 # the operations that run a method or function of the student's, as against building or setting up
 _STUDENTS_OWN = frozenset({"call", "apply", "gradients", "count"})
+
+
+Step = tuple[str, Mapping[str, Any]]  # an operation and its arguments
 
 
 class Transport(Protocol):
@@ -33,8 +37,22 @@ class Transport(Protocol):
     def isolation(self) -> str:
         """The level of isolation: ``none``, ``process``, ``confined`` or ``namespaced``."""
 
-    def request(self, operation: str, arguments: Mapping[str, Any], patience: float = 1.0) -> Any:
+    def request(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any],
+        patience: float = 1.0,
+        before: Sequence[Step] = (),
+    ) -> Any:
         """The operation's value, waited for ``patience`` times a call's usual time.
+
+        ``before`` are operations to carry out first, whose values nobody needs; one that fails is
+        raised as if it were the operation itself. Raises CandidateError, or HostFailed for a
+        fault of ours.
+        """
+
+    def accelerator(self) -> Accelerator:
+        """What the device ``accelerator`` stands for where the candidate runs.
 
         Raises CandidateError, or HostFailed for a fault of ours.
         """
@@ -84,16 +102,19 @@ class Candidate:
         self._loaded: dict[str, tuple[int, Line]] = {}
         self._broken: dict[str, CandidateError] = {}
         self._hangs: dict[str, int] = {}
-        self._seed = 0
+        self._queue: list[Step] = []  # what can wait for the next question, to save a round trip
 
     @property
     def isolation(self) -> str:
         return self._transport.isolation
 
+    def accelerator(self) -> Accelerator:
+        """What a model is moved to by ``to(device="accelerator")``: a real device, or a simulated one."""
+        return self._transport.accelerator()
+
     def begin(self, seed: int) -> None:
         """Start a new test: earlier models are forgotten, the candidate's random numbers start anew."""
-        self._seed = seed
-        self._ask("begin", None, seed=seed)
+        self._queue = [("begin", {"seed": seed})]
 
     def build(self, name: str, *args: Any, **kwargs: Any) -> Model:
         """An instance of the class ``name``, made with the given arguments.
@@ -110,7 +131,7 @@ class Candidate:
         """Call the function ``name``."""
         self.load(name)
         found = self._ask("apply", name, name=name, args=list(args), kwargs=kwargs, device=None)
-        return _call(found, len(args))
+        return _call(found, len(args), set(kwargs))
 
     def count_operations(self, name: str, *args: Any, **kwargs: Any) -> dict[str, int]:
         """How often each tensor operation runs in one call of the function ``name``."""
@@ -135,6 +156,8 @@ class Candidate:
             return where
         try:
             found = self._ask("load", name, name=name)
+        except (Died, Nonsense):
+            raise  # it may be the doing of what ran before in the same worker
         except CandidateError as error:
             # a name that the file lacks says nothing of the file's other names
             self._broken[name if isinstance(error, NotUsable) else home] = error
@@ -155,7 +178,8 @@ class Candidate:
         if hangs >= len(PATIENCE):
             raise OutOfTime(f"Not tried: {hangs} calls in a row into {home} ran out of time before this one.")
         try:
-            value = self._transport.request(operation, arguments, PATIENCE[hangs])
+            before, self._queue = self._queue, []
+            value = self._transport.request(operation, arguments, PATIENCE[hangs], before)
         except CandidateError as error:
             error.lines = tuple(map(self._known, error.lines))
             if isinstance(error, OutOfTime):
@@ -181,16 +205,20 @@ class Model:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What calling the object returns, that is, ``forward``'s value."""
-        return self.watch("forward", *args, **kwargs).value
+        return self._call("forward", args, kwargs, echo=False).value
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """What a named method returns."""
-        return self.watch(method, *args, **kwargs).value
+        return self._call(method, args, kwargs, echo=False).value
 
     def watch(self, method: str, *args: Any, **kwargs: Any) -> Call:
         """Call a method and see also what became of the arguments and where the result lives."""
-        found = self._ask("call", method=method, args=list(args), kwargs=kwargs, device=self._device)
-        return _call(found, len(args))
+        return self._call(method, args, kwargs, echo=True)
+
+    def _call(self, method: str, args: Sequence[Any], kwargs: dict[str, Any], *, echo: bool) -> Call:
+        arguments = {"method": method, "args": list(args), "kwargs": kwargs, "device": self._device}
+        found = self._ask("call", **arguments, echo=echo)
+        return _call(found, len(args), set(kwargs)) if echo else _call(found, 0, set())
 
     def parameters(self) -> dict[str, torch.Tensor]:
         """The named parameters; one that is shared appears under each of its names."""
@@ -233,16 +261,19 @@ class Model:
         return Gradients(found["value"], inputs, parameters)
 
     def train(self) -> Model:
-        self._ask("train", mode=True)
+        self._later("train", mode=True)
         return self
 
     def eval(self) -> Model:
-        self._ask("train", mode=False)
+        self._later("train", mode=False)
         return self
 
     def to(self, device: str | None = None, dtype: torch.dtype | None = None) -> Model:
-        """Move the module; later calls get their tensors on ``device`` too."""
-        self._ask("to", device=device, dtype=None if dtype is None else str(dtype).removeprefix("torch."))
+        """Move the module; later calls get their tensors on ``device`` too.
+
+        The device ``accelerator`` is whichever there is, see :meth:`Candidate.accelerator`.
+        """
+        self._later("to", device=device, dtype=None if dtype is None else str(dtype).removeprefix("torch."))
         self._device = device or self._device
         return self
 
@@ -251,22 +282,31 @@ class Model:
         return _counts(self._ask("count", name=method, args=list(args), kwargs=kwargs))
 
     def _ask(self, operation: str, /, **arguments: Any) -> Any:
+        self._check_alive()
+        return self._candidate._ask(operation, self.name, handle=self._handle, **arguments)
+
+    def _later(self, operation: str, /, **arguments: Any) -> None:
+        self._check_alive()
+        self._candidate._queue.append((operation, {"handle": self._handle, **arguments}))
+
+    def _check_alive(self) -> None:
         if self._generation != self._candidate._transport.generation:
             raise NotUsable("The worker that held this object was replaced; the object is gone.")
-        return self._candidate._ask(operation, self.name, handle=self._handle, **arguments)
 
 
 def _is_named(found: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(found, dict) and all(isinstance(name, str) for name in found)
 
 
-def _call(found: Any, arguments: int) -> Call:
+def _call(found: Any, args: int, kwargs: set[str]) -> Call:
+    """The answer as a call that was made with so many ``args`` and with ``kwargs`` of those names."""
     if (
         not isinstance(found, dict)
         or set(found) != {"value", "args", "kwargs", "devices"}
         or not isinstance(found["args"], list)
-        or len(found["args"]) != arguments
-        or not _is_named(found["kwargs"])
+        or len(found["args"]) != args
+        or not isinstance(found["kwargs"], dict)
+        or set(found["kwargs"]) != kwargs
         or not isinstance(found["devices"], list)
     ):
         raise Nonsense("the worker's answer was not that of a call")

@@ -10,20 +10,37 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import wire
+from .accelerator import Accelerator
 from .faults import CandidateError, Died, Exhausted, HostFailed, Nonsense, OutOfTime, revive
 from .frames import from_bytes, to_bytes
-from .interface import Candidate
+from .interface import Candidate, Step
 from .launch import Launcher, Worker
 from .values import MalformedValue, decode, encode
 from .worker import WorkerLimits
 
 _OPEN_SECONDS = 60.0
+_STAGE = "headstart-"
+
+
+def sweep_stages() -> None:
+    """Remove what examiners that were killed have left: staging folders are named for their process."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_STAGE}*-*"):
+        pid = folder.name.removeprefix(_STAGE).partition("-")[0]
+        try:
+            if pid.isdecimal() and folder.is_dir() and not folder.is_symlink():
+                os.kill(int(pid), 0)
+        except ProcessLookupError:
+            shutil.rmtree(folder, ignore_errors=True)
+        except (OSError, OverflowError):
+            continue  # somebody else's
+
+
 _DRAIN_READS = 32
 
 
@@ -70,11 +87,12 @@ class IsolatedTransport:
         self._deadlines = deadlines or Deadlines()
         self._limits = limits or WorkerLimits()
         self._worker: Worker | None = None
+        self._accelerator: Accelerator | None = None
         self._spent = 0.0
         self.generation = 0
         self.isolation = isolation
         self.output = Output(keep_output)
-        self._stage = Path(tempfile.mkdtemp(prefix="headstart-"))
+        self._stage = Path(tempfile.mkdtemp(prefix=f"{_STAGE}{os.getpid()}-"))
         folder, scratch = self._stage / "submission", self._stage / "scratch"
         folder.mkdir()
         scratch.mkdir()
@@ -89,7 +107,28 @@ class IsolatedTransport:
             "refused": {name: list(calls) for name, calls in refused.items()},
         }
 
-    def request(self, operation: str, arguments: Mapping[str, Any], patience: float = 1.0) -> Any:
+    def request(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any],
+        patience: float = 1.0,
+        before: Sequence[Step] = (),
+    ) -> Any:
+        with self._on_the_clock() as left:
+            worker = self._worker or self._open()
+            seconds = min(patience * self._deadlines.call_seconds, left)
+            return self._exchange(worker, [*before, (operation, arguments)], seconds)
+
+    def accelerator(self) -> Accelerator:
+        if self._accelerator is None:
+            with self._on_the_clock():
+                self._open()
+        assert self._accelerator is not None
+        return self._accelerator
+
+    @contextlib.contextmanager
+    def _on_the_clock(self) -> Iterator[float]:
+        """Take what is done within it off the submission's time; yields the seconds that are left."""
         left = self._deadlines.submission_seconds - self._spent
         if left <= 0:
             raise Exhausted(
@@ -97,10 +136,7 @@ class IsolatedTransport:
             )
         started = time.monotonic()
         try:
-            worker = self._worker or self._open()
-            return self._exchange(
-                worker, operation, arguments, min(patience * self._deadlines.call_seconds, left)
-            )
+            yield left
         finally:
             self._spent += time.monotonic() - started
 
@@ -111,18 +147,19 @@ class IsolatedTransport:
     def _open(self) -> Worker:
         worker = self._worker = self._launcher.start(self._limits)
         try:
-            self._exchange(worker, "open", self._opening, _OPEN_SECONDS)
+            # asked before a line of the student's has run: nothing of theirs can answer in its place
+            self._accelerator = _accelerator(self._exchange(worker, [("open", self._opening)], _OPEN_SECONDS))
         except CandidateError as error:
             self._drop()
             # no line of the student's has run yet, so this is ours
             raise HostFailed(f"A worker started but did not get ready: {error}") from error
         return worker
 
-    def _exchange(self, worker: Worker, operation: str, arguments: Mapping[str, Any], seconds: float) -> Any:
+    def _exchange(self, worker: Worker, steps: Sequence[Step], seconds: float) -> Any:
         # drawn, not counted: an answer written beforehand cannot be the answer to this
         number = secrets.randbits(63)
-        tree, tensors = encode(dict(arguments))
-        request = to_bytes({"id": number, "op": operation, "arguments": tree}, tensors)
+        tree, tensors = encode([[operation, dict(arguments)] for operation, arguments in steps])
+        request = to_bytes({"id": number, "steps": tree}, tensors)
         deadline = time.monotonic() + seconds
         try:
             wire.send_frame(worker.connection, *request, deadline=deadline)
@@ -203,6 +240,13 @@ _SIGNALS: dict[int, str] = {
     signal.SIGXCPU: "it used up the processor time a submission has",
     signal.SIGXFSZ: "it wrote a file larger than a submission may",
 }
+
+
+def _accelerator(found: Any) -> Accelerator:
+    match found:
+        case {"name": str(name), "simulated": bool(simulated)}:
+            return Accelerator(name, simulated)
+    raise Nonsense("the worker did not say which accelerator it has")
 
 
 def _obituary(code: int | None) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol, Self
 
+from .accelerator import CHOSEN_BY
 from .faults import HostFailed
 from .host import READY
 from .levels import warm_start_possible
@@ -30,6 +31,7 @@ _PASSED_ON = (
     "OPENBLAS_CORETYPE",
     "OPENBLAS_L2_SIZE",
     "SYSTEMROOT",
+    *CHOSEN_BY,
 )
 
 
@@ -51,6 +53,9 @@ class Worker(Protocol):
 
 class Launcher(Protocol):
     """Starts workers."""
+
+    def ready(self) -> None:
+        """Wait until workers can be started. Raises HostFailed when they cannot."""
 
     def start(self, limits: WorkerLimits) -> Worker:
         """Raises HostFailed when no worker can be started."""
@@ -83,24 +88,32 @@ class WarmHost:
                 start_new_session=True,
             )
         self._control = ours
-        ours.settimeout(_START_SECONDS)
+        self._is_ready = False
+
+    def ready(self) -> None:
+        """Wait until it has loaded what it needs; other work can be done between start and this."""
+        if self._is_ready:
+            return
+        self._control.settimeout(_START_SECONDS)
         try:
-            answer = ours.recv(64)
+            answer = self._control.recv(64)
         except OSError as error:
             answer = str(error).encode()
-        ours.settimeout(None)
+        self._control.settimeout(None)
         if answer != READY:
             self.close()
             raise HostFailed(
                 "The host that runs submissions did not start. Its own words, if any, stand above; "
                 "`python -m grader doctor` says what this machine can do."
             )
+        self._is_ready = True
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def start(self, limits: WorkerLimits) -> Worker:
+        self.ready()
         connection, theirs = socket.socketpair()
         lifeline, their_lifeline = socket.socketpair()
         output, their_output = os.pipe()
@@ -166,6 +179,9 @@ class _WarmWorker:
 
 class ColdStarter:
     """A fresh interpreter for every worker: slower, for platforms without a safe fork."""
+
+    def ready(self) -> None:
+        """There is nothing to wait for."""
 
     def start(self, limits: WorkerLimits) -> Worker:
         connection, theirs = socket.socketpair()

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .accelerator import Accelerator
 from .faults import HostFailed, describe, revive
-from .interface import Candidate
+from .interface import Candidate, Step
 from .values import plain
 from .workbench import Workbench
 
@@ -23,13 +24,24 @@ class LocalTransport:
         self._workbench = Workbench(folder, homes, refused)
         self._folder = folder
 
-    def request(self, operation: str, arguments: Mapping[str, Any], patience: float = 1.0) -> Any:
+    def request(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any],
+        patience: float = 1.0,
+        before: Sequence[Step] = (),
+    ) -> Any:
         try:
+            for earlier, its_arguments in before:
+                self._workbench.perform(earlier, plain(dict(its_arguments)))
             return self._workbench.perform(operation, plain(dict(arguments)))
         except (KeyboardInterrupt, bdb.BdbQuit, HostFailed):
             raise
         except BaseException as error:
             raise revive(describe(error, self._folder)) from error
+
+    def accelerator(self) -> Accelerator:
+        return self._workbench.accelerator
 
     def close(self) -> None:
         """There is no worker to end."""

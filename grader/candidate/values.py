@@ -18,6 +18,7 @@ MAX_NODES = 20_000
 MAX_TEXT = 64 * 1024
 MAX_TENSORS = 256
 MAX_BITS = 64
+MAX_DIMENSIONS = 16  # printing a tensor of a thousand takes more frames than there are
 
 _TAG = "$"  # the key that marks a JSON object as one of ours
 CROSSING_DTYPES = frozenset(
@@ -128,6 +129,8 @@ class _Plain:
             base = torch.Tensor.detach(tensor)
             if base.layout is not torch.strided or base.dtype not in CROSSING_DTYPES or base.is_meta:
                 return Opaque(f"a {base.layout} tensor of {base.dtype} on {base.device.type}")
+            if base.dim() > MAX_DIMENSIONS:
+                return Opaque(f"a tensor of {base.dim()} dimensions")
             copy = laid_out(base.cpu(), base.stride())
         return copy if type(copy) is torch.Tensor else Opaque(type_name(tensor))
 

@@ -10,6 +10,21 @@ import torch.nn.functional as F  # noqa: N812 - the name the field uses
 import torch.testing
 from torch import nn
 
+from . import accelerator
+
+
+def warm_up_accelerator() -> None:
+    """Put up the simulated accelerator, if there is no real one, and run something on it.
+
+    Only where no backward pass was run and none will be: autograd starts a thread for each device
+    then, and refuses to differentiate in a fork made later.
+    """
+    found = accelerator.prepare()
+    if found.simulated:  # a real one is left alone: used here, it would refuse to work in a fork
+        device = accelerator.device_called(found.name)
+        with torch.no_grad():
+            accelerator.moved(nn.Linear(2, 2), device, None)(torch.zeros(1, 2).to(device))
+
 
 def warm_up() -> None:
     """Load and run what students' code commonly touches, on one thread.

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from . import accelerator
 from .faults import Unusable
 from .loading import Loader
 from .values import plain
@@ -34,6 +35,7 @@ class Workbench:
         self._refused = {name: tuple(calls) for name, calls in refused.items()}
         self._built: dict[int, tuple[str, Any]] = {}
         self._next = 1
+        self.accelerator = accelerator.prepare()  # before any backward pass
 
     def perform(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Carry out one operation. Raises what the student's code raises, Refusal or Unusable."""
@@ -46,7 +48,10 @@ class Workbench:
         """A new test: forget what the last one built, and draw from ``seed``."""
         self._built.clear()
         random.seed(seed)
-        torch.manual_seed(seed)
+        # not torch.manual_seed: where CUDA was never used it notes a stack trace for later, every time
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            torch.cuda.manual_seed_all(seed)
 
     def do_load(self, name: str) -> dict[str, Any]:
         """Import the file that defines ``name``; says where its code starts."""
@@ -85,10 +90,18 @@ class Workbench:
                 target.copy_(value)
 
     def do_call(
-        self, handle: int, method: str, args: Sequence[Any], kwargs: Mapping[str, Any], device: str | None
+        self,
+        handle: int,
+        method: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        device: str | None,
+        echo: bool,
     ) -> dict[str, Any]:
-        """Call a method; the value, what became of the arguments, and where the tensors live."""
-        return self._called(self._method(handle, method), self._built_name(handle), args, kwargs, device)
+        """Call a method; the value, where its tensors live and, with ``echo``, the arguments afterwards."""
+        return self._called(
+            self._method(handle, method), self._built_name(handle), args, kwargs, device, echo
+        )
 
     def do_apply(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], device: str | None
@@ -97,18 +110,24 @@ class Workbench:
         function = self._find(name)
         if not callable(function):
             raise Unusable(f"{name} must be a function, it is {type(function).__name__}.")
-        return self._called(function, name, args, kwargs, device)
+        return self._called(function, name, args, kwargs, device, echo=True)
 
     def _called(
-        self, function: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], device: str | None
+        self,
+        function: Any,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        device: str | None,
+        echo: bool,
     ) -> dict[str, Any]:
         args, kwargs = _to_device([*args], device), _to_device({**kwargs}, device)
         with refusing(self._refused.get(name, ())):
             value = function(*args, **kwargs)
         return {
             "value": plain(value),
-            "args": plain(args),
-            "kwargs": plain(kwargs),
+            "args": plain(args) if echo else [],
+            "kwargs": plain(kwargs) if echo else {},
             "devices": sorted({str(tensor.device) for tensor in _tensors(value)}),
         }
 
@@ -158,12 +177,12 @@ class Workbench:
         self._module(handle).train(mode)
 
     def do_to(self, handle: int, device: str | None, dtype: str | None) -> None:
-        """Move the module, and its parameters' type (a name such as ``float64``)."""
-        module = self._module(handle)
-        moved = module.to(
-            device=None if device is None else torch.device(device),
-            dtype=None if dtype is None else getattr(torch, dtype),
-        )
+        """Move the module, and its parameters' type (a name such as ``float64``).
+
+        The device ``accelerator`` is this machine's own, or the simulated one.
+        """
+        kind = None if dtype is None else getattr(torch, dtype)
+        moved = accelerator.moved(self._module(handle), accelerator.device_called(device), kind)
         self._built[handle] = (self._built[handle][0], moved)
 
     def do_count(
@@ -223,7 +242,7 @@ def _to_device(value: Any, device: str | None) -> Any:
     if device is None:
         return value
     if isinstance(value, torch.Tensor):
-        return value.to(device)
+        return value.to(accelerator.device_called(device))
     if isinstance(value, list):
         return [_to_device(part, device) for part in value]
     if isinstance(value, dict):

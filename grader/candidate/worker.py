@@ -7,11 +7,12 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from . import wire
+from .accelerator import CHOSEN_BY, real_accelerator
 from .faults import describe
 from .frames import from_bytes, to_bytes
 from .values import MalformedValue, decode, encode
@@ -33,7 +34,7 @@ class WorkerLimits:
 def settle(connection: socket.socket, output: int) -> socket.socket:
     """Leave the parent's world: own session, no descriptors but ``connection``, output captured.
 
-    Returns the connection on its new descriptor. The environment is emptied.
+    Returns the connection on its new descriptor. The environment is emptied, but for the choice of a GPU.
     """
     with contextlib.suppress(PermissionError):  # a cold worker leads its session already
         os.setsid()
@@ -48,7 +49,9 @@ def settle(connection: socket.socket, output: int) -> socket.socket:
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False, errors="replace")
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False, errors="replace")
     sys.argv = ["candidate"]
+    kept = {name: os.environ[name] for name in CHOSEN_BY if name in os.environ}
     os.environ.clear()
+    os.environ.update(kept)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
@@ -73,7 +76,8 @@ def limit(limits: WorkerLimits) -> None:
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,
     }
-    if sys.platform == "linux":
+    # a GPU's driver maps far more memory than it uses: no limit on that can be kept then
+    if sys.platform == "linux" and real_accelerator() is None:
         # RLIMIT_AS counts mapped libraries too: allow what is mapped already, and then the limit
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         wanted[resource.RLIMIT_AS] = pages * resource.getpagesize() + limits.memory_bytes
@@ -100,15 +104,17 @@ def serve(connection: socket.socket) -> None:
             message, tensors = from_bytes(*wire.receive_frame(connection))
         except wire.WireError:
             return
-        number, operation = message["id"], message["op"]
-        arguments = decode(message["arguments"], tensors, keep_strides=True)
+        number = message["id"]
+        value = None
         try:
-            if operation == "open":
-                workbench, value = _open(arguments), None
-            elif workbench is None:
-                raise MalformedValue("nothing was opened yet")
-            else:
-                value = workbench.perform(operation, arguments)
+            for operation, arguments in decode(message["steps"], tensors, keep_strides=True):
+                if operation == "open":
+                    workbench = _open(arguments)
+                    value = asdict(workbench.accelerator)
+                elif workbench is None:
+                    raise MalformedValue("nothing was opened yet")
+                else:
+                    value = workbench.perform(operation, arguments)
             tree, payload = encode(value)
             reply: dict[str, Any] = {"id": number, "ok": tree}
         except BaseException as error:

@@ -16,13 +16,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from grader.candidate.interface import Candidate
-from grader.candidate.isolated import Deadlines, IsolatedTransport
-from grader.candidate.launch import Launcher, launcher
+from grader.candidate.isolated import Deadlines, IsolatedTransport, sweep_stages
+from grader.candidate.launch import Launcher
 from grader.candidate.levels import Level, offered
 from grader.candidate.warmth import warm_up
 from grader.candidate.worker import WorkerLimits, die_with_parent
 from grader.examination.sitting import Sitting
 from grader.examination.suite import Suite
+from grader.examination.verdicts import InfrastructureFault
 from grader.results import Result, TestStatus
 from grader.scoring import Outcome
 from grader.submissions.model import Submission
@@ -51,23 +52,22 @@ class LocalEngine:
     Raises HostFailed on entry when no candidate can be started here.
     """
 
-    def __init__(self, paper: Paper, suite: Suite, jobs: int = 1) -> None:
+    def __init__(self, paper: Paper, suite: Suite, launcher: Launcher, jobs: int = 1) -> None:
         self._paper = paper
         self._suite = suite
         self._jobs = max(1, jobs)
-        self._launcher: Launcher | None = None
+        self._launcher = launcher
         self._children: dict[int, _Child] = {}  # by the descriptor their answer arrives on
 
     def __enter__(self) -> LocalEngine:
+        sweep_stages()
         warm_up()
-        self._launcher = launcher()
+        self._launcher.ready()  # before the first fork, so that none of them has to wait
         return self
 
     def __exit__(self, *_: object) -> None:
         for child in self._children.values():
             _end(child.pid)
-        if self._launcher is not None:
-            self._launcher.close()
 
     def grade(self, submissions: Sequence[Submission]) -> Iterator[Result]:
         """Each submission's result, as soon as it is known."""
@@ -106,8 +106,8 @@ class LocalEngine:
                 os.close(descriptor)
             try:
                 answer = self._examine(submission)
-            except BaseException:
-                answer = {"fault": traceback.format_exc()}
+            except BaseException as error:
+                answer = {"fault": f"{_headline(error)}\n\n{traceback.format_exc()}"}
             with os.fdopen(writable, "wb") as stream:
                 stream.write(json.dumps(answer).encode())
             code = 0
@@ -115,7 +115,6 @@ class LocalEngine:
             os._exit(code)
 
     def _examine(self, submission: Submission) -> dict[str, object]:
-        assert self._launcher is not None
         limits = self._paper.assignment.limits
         refused = {name: self._paper.assignment.refused_in(name) for name in self._paper.assignment.homes}
         transport = IsolatedTransport(
@@ -131,7 +130,8 @@ class LocalEngine:
         )
         candidate = Candidate(transport, submission.homes, submission.problems, submission.originals)
         try:
-            outcomes = self._suite.examine(Sitting(candidate, self._paper.seed, submission.id))
+            sitting = Sitting(candidate, self._paper.seed, submission.id, self._paper.require_gpu)
+            outcomes = self._suite.examine(sitting)
         finally:
             candidate.close()
         note = ""
@@ -177,6 +177,12 @@ class LocalEngine:
             for test, fields in answer["outcomes"].items()
         }
         return marked(self._paper, child.submission, outcomes, child.started_at, duration, answer["note"])
+
+
+def _headline(error: BaseException) -> str:
+    """What a table has room for: the traceback's first line would say nothing."""
+    first = next((line for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}".removeprefix(f"{InfrastructureFault.__name__}: ")
 
 
 def _end(pid: int) -> None:

@@ -25,6 +25,7 @@ class Paper:
     seed: int
     isolation: str
     device: str = "cpu"
+    require_gpu: bool = False
 
 
 def marked(

@@ -5,8 +5,10 @@ It serves a student's plain ``pytest`` as well as the examiner, which brings its
 
 from __future__ import annotations
 
+import bdb
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from grader.assignment import Assignment, load_assignment
+from grader.candidate.accelerator import Accelerator
 from grader.candidate.faults import CandidateError, Line
 from grader.candidate.interface import Candidate
 from grader.candidate.local import local_candidate
@@ -22,13 +25,15 @@ from grader.scoring import Outcome, SuiteTest, score
 
 from .collected import by_exercise, exercises_of, sentence, suite_test, weigh
 from .marks import MARK
+from .naming import named
 from .sitting import Sitting
-from .verdicts import InfrastructureFault, judge
+from .verdicts import InfrastructureFault, NotRun, judge
 from .words import Words
 
 SITTING = pytest.StashKey[Sitting]()
 OUTCOMES = pytest.StashKey[dict[str, Outcome]]()
 _TESTS = pytest.StashKey[list[SuiteTest]]()
+_DEVICE = pytest.StashKey[Accelerator]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,13 +44,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--candidate", default="exercises", help="the folder whose code is tested (default: exercises)"
     )
+    group.addoption(
+        "--require-gpu", action="store_true", help="do not take a simulated accelerator for a missing GPU"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARK}(aspect, points, hint, visibility): what a suite's test is worth"
     )
-    config.addinivalue_line("markers", "gpu: needs a real accelerator")
+    config.addinivalue_line("markers", "gpu: runs on an accelerator, simulated where there is no GPU")
     config.stash[OUTCOMES] = {}
 
 
@@ -71,7 +79,10 @@ def sitting_of(config: pytest.Config) -> Sitting:
         folder = (config.rootpath / config.getoption("--candidate")).resolve()
         candidate = student_candidate(load_assignment(config.rootpath), folder)
         config.stash[SITTING] = Sitting(
-            candidate, secrets.randbelow(2**31) if seed is None else seed, folder.name
+            candidate,
+            secrets.randbelow(2**31) if seed is None else seed,
+            folder.name,
+            require_gpu=config.getoption("--require-gpu"),
         )
     return config.stash[SITTING]
 
@@ -96,9 +107,36 @@ def candidate(request: pytest.FixtureRequest) -> Candidate:
 
 
 @pytest.fixture
+def accelerator(request: pytest.FixtureRequest, candidate: Candidate) -> Iterator[Accelerator]:
+    """The accelerator that the test uses; its outcome will say which that was."""
+    found = candidate.accelerator()
+    if found.simulated and sitting_of(request.config).require_gpu:
+        raise NotRun(
+            "Not run: --require-gpu asks for a real accelerator (GPU), and this machine has none. It earns "
+            "no points here. Run it on a machine with a GPU, or without --require-gpu on a simulated one."
+        )
+    request.node.stash[_DEVICE] = found
+    yield found
+    del request.node.stash[_DEVICE]
+
+
+@pytest.fixture
 def test_seed(request: pytest.FixtureRequest) -> int:
     """The seed that this test's own inputs are drawn from."""
     return sitting_of(request.config).seed_for(request.node.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Leaving the debugger ends the run: it is no failure of the test it was left in."""
+    try:
+        return (yield)
+    except bdb.BdbQuit:
+        pytest.exit("You left the debugger.", returncode=pytest.ExitCode.INTERRUPTED)
+    except CandidateError as error:
+        if isinstance(error.__cause__, pytest.exit.Exception):
+            raise error.__cause__ from None
+        raise
 
 
 @pytest.hookimpl(wrapper=True)
@@ -106,8 +144,12 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if suite_test(item) is not None and call.when == "call" and call.excinfo is None:
-        item.config.stash[OUTCOMES][item.nodeid] = Outcome(TestStatus.PASSED, duration_s=call.duration)
+    if suite_test(item) is not None:
+        outcomes = item.config.stash[OUTCOMES]
+        if call.excinfo is None and call.when == "call":
+            outcomes[item.nodeid] = _placed(item, Outcome(TestStatus.PASSED, duration_s=call.duration))
+        elif call.excinfo is not None and isinstance(call.excinfo.value, NotRun):
+            outcomes[item.nodeid] = judge(call.excinfo.value, sentence(item))
     return report
 
 
@@ -118,14 +160,29 @@ def _explain(item: pytest.Item, as_usual: Callable[..., Any], excinfo: Any, *arg
     keeps pytest's own account and gets no outcome.
     """
     try:
-        outcome = judge(excinfo.value, sentence(item), _where(item))
+        outcome = _placed(item, judge(excinfo.value, _sentence(item), _where(item)))
     except InfrastructureFault:
         return as_usual(excinfo, *args)
+    test = suite_test(item)
+    if test is not None:
+        outcome = named(outcome, excinfo.value, test, sitting_of(item.config))
     item.config.stash[OUTCOMES][item.nodeid] = outcome
     if item.config.getoption("tbstyle", "auto") in ("long", "native"):
         return as_usual(excinfo, *args)
-    test = suite_test(item)
     return Words(item.nodeid, outcome, test.hint if test else None)
+
+
+def _placed(item: pytest.Item, outcome: Outcome) -> Outcome:
+    """The outcome with the device that the test used, if it used another than the CPU."""
+    device = item.stash.get(_DEVICE, None)
+    return outcome if device is None else replace(outcome, device=str(device))
+
+
+def _sentence(item: pytest.Item) -> str:
+    """The property that a test examines, and where, if that is not the CPU."""
+    device = item.stash.get(_DEVICE, None)
+    where = "" if device is None else f" (Tried on {device.phrase}.)"
+    return f"{sentence(item)}{where}"
 
 
 def _where(item: pytest.Item) -> Line | None:
@@ -148,8 +205,14 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     return [f"testing the code in {config.getoption('--candidate')}/, --seed {sitting.seed}"]
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The points table; only when a suite's tests were run."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # outermost, so that pytest's list of failures stands above
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Generator[None, None, None]:
+    """The points table at the very end; only when a suite's tests were run."""
+    yield
+    _print_points(terminalreporter, config)
+
+
+def _print_points(terminalreporter: Any, config: pytest.Config) -> None:
     from grader.reports.terminal import points_lines
 
     outcomes = config.stash[OUTCOMES]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from grader.candidate.interface import Candidate
+from grader.diagnosis.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,8 @@ class Sitting:
     candidate: Candidate
     seed: int
     submission: str
+    require_gpu: bool = False  # whether device tests may not be taken on a simulated accelerator
+    findings: dict[str, list[Finding]] = field(default_factory=dict, compare=False)  # by exercise, once asked
 
     def seed_for(self, test: str) -> int:
         """The seed of one test's random numbers, different for every submission and test."""

@@ -20,7 +20,7 @@ from grader.scoring import Outcome, SuiteTest, check_points
 from .collected import suite_test
 from .plugin import OUTCOMES, SITTING
 from .sitting import Sitting
-from .verdicts import InfrastructureFault
+from .verdicts import REFUSED, InfrastructureFault
 
 _INI = Path(__file__).with_name("suite.ini")
 T = TypeVar("T")
@@ -56,13 +56,33 @@ class Suite:
             outcome = outcomes.get(item.nodeid)
             broken = next((report for report in reports if report.failed), None)
             if outcome is None or (broken is not None and outcome.is_passed):
-                raise InfrastructureFault(
-                    f"{item.nodeid} could not be run:\n{broken.longreprtext if broken else ''}"
-                )
+                raise InfrastructureFault(_account(item, broken))
             outcome = outcomes[item.nodeid] = outcome.lasting(time.perf_counter() - started)
             if until(cast(SuiteTest, suite_test(item)), outcome):
+                self._session._setupstate.teardown_exact(None)
                 break
-        return outcomes
+        return _without_refused(self.tests, outcomes)
+
+
+def _account(item: pytest.Item, broken: pytest.TestReport | None) -> str:
+    """What became of a test that failed for a fault of ours: one line, then pytest's own account."""
+    crash = getattr(broken.longrepr, "reprcrash", None) if broken else None
+    reason = crash.message.splitlines()[0] if crash and crash.message else "it ended without an outcome"
+    return f"{item.nodeid} could not be run: {reason}\n{broken.longreprtext if broken else ''}"
+
+
+def _without_refused(tests: list[SuiteTest], outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
+    """What an exercise answered by refused means earns nothing, also where they did not come into play."""
+    refused = {test.exercise: outcomes[test.id] for test in tests if _is_refused(outcomes.get(test.id))}
+    return {
+        test.id: refused[test.exercise] if test.exercise in refused and outcome.is_passed else outcome
+        for test in tests
+        if (outcome := outcomes.get(test.id))
+    }
+
+
+def _is_refused(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.diagnosis == REFUSED
 
 
 def with_suite(root: Path, work: Callable[[Suite], T], folders: Sequence[str] = (PUBLIC, HIDDEN)) -> T:
@@ -96,6 +116,7 @@ def with_suite(root: Path, work: Callable[[Suite], T], folders: Sequence[str] = 
 _UNUSED = (
     "cacheprovider",
     "capture",
+    "debugging",  # breakpoint() then opens Python's own debugger
     "doctest",
     "faulthandler",
     "hypothesispytest",

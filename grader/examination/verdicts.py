@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _pytest.outcomes import Skipped
+
 from grader.candidate.faults import (
     CandidateError,
     Died,
@@ -10,17 +12,23 @@ from grader.candidate.faults import (
     Nonsense,
     NotHandedIn,
     OutOfTime,
+    Refused,
 )
 from grader.results import TestStatus
 from grader.scoring import Outcome
+
+REFUSED = "library-attention"  # the diagnosis of an answer that policy refuses
 
 
 class WrongAnswer(AssertionError):
     """A property does not hold; ``str()`` says what was observed, in words for the student."""
 
 
-class NotRun(Exception):
-    """The test could not be run here (no accelerator, say); ``str()`` says why."""
+class NotRun(Skipped):
+    """The test could not be run here (no accelerator, say); ``str()`` says why.
+
+    Only a suite's own code can raise it: a skip raised by the candidate arrives as StudentError.
+    """
 
 
 class InfrastructureFault(Exception):
@@ -36,6 +44,8 @@ def judge(error: BaseException, sentence: str, where: Line | None = None) -> Out
         return Outcome(TestStatus.NOT_RUN, message=str(error))
     if isinstance(error, OutOfTime | Died | Nonsense):
         return Outcome(TestStatus.ERROR, message=_compose(sentence, str(error), _last(error.lines)))
+    if isinstance(error, Refused):
+        return Outcome(TestStatus.FAILED, _compose(sentence, str(error), _last(error.lines)), REFUSED)
     if isinstance(error, CandidateError):
         observed = f"Your code stopped with {error}" if error.lines else str(error)
         return Outcome(TestStatus.FAILED, message=_compose(sentence, observed, _last(error.lines) or where))

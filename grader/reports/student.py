@@ -25,11 +25,13 @@ def print_check(console: Console, checked: Checked, assignment: Assignment) -> N
         console.print(Text(f"First failure, in {test.exercise} ({test.aspect})", style="bold"))
         console.print(Text(visible(first)))
         for line in rest:
-            console.print(Text(visible(line), style="red" if line.startswith("Observed:") else ""))
+            style = "red" if line.startswith("Observed:") else ""
+            console.print(Text(visible(line), style), soft_wrap=line.startswith("Your code:"))
         if test.hint and outcome.status is not TestStatus.NOT_RUN:
             console.print(Text(f"Think about: {test.hint}", style="cyan"))
         console.print()
-    console.print(Text(f"Next: {checked.next_step}", style="bold"))
+    # commands to copy: a line break of ours would cut them in two
+    console.print(Text(f"Next: {checked.next_step}", style="bold"), soft_wrap=True)
 
 
 def check_document(checked: Checked) -> dict[str, Any]:

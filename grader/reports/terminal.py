@@ -7,7 +7,8 @@ come out as plain aligned text.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -20,7 +21,7 @@ from rich.text import Text
 from grader.assignment import CORE_POINTS, Assignment
 from grader.reports.text import figure, one_line
 from grader.results import Result, Status, TestStatus
-from grader.scoring import Scores
+from grader.scoring import LOOKS_LIKE, Scores
 
 _GAP = "  "
 _ID_WIDTHS = (10, 32)  # a long id is shortened to the room there is, within these
@@ -114,6 +115,23 @@ def _bar(console: Console) -> rich.progress.Progress:
         redirect_stderr=False,
         expand=True,
     )
+
+
+@contextmanager
+def cases_progress(total: int) -> Iterator[Callable[[], None]]:
+    """A bar for ``total`` cases on a terminal's standard error, nothing elsewhere; call what it gives."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    with _bar(console) as bar:
+        task = bar.add_task("verifying", total=total)
+
+        def done() -> None:
+            bar.advance(task)
+            bar.refresh()
+
+        yield done
 
 
 @dataclass(frozen=True)
@@ -226,10 +244,17 @@ def remark(result: Result, assignment: Assignment) -> str:
     for test in result.tests:
         if test.status in (TestStatus.FAILED, TestStatus.ERROR):
             exercise = assignment.exercises.get(test.exercise)
-            words = one_line(test.diagnosis or test.message) or "failed without a message"
+            words = one_line(_telling_part(test.message)) or "failed without a message"
             return f"{one_line(exercise.title if exercise else test.exercise)}: {words}"
     silent = sum(test.status is TestStatus.NOT_RUN and test.max_score > 0 for test in result.tests)
     return f"{silent} test{'s' if silent > 1 else ''} did not run" if silent else ""
+
+
+def _telling_part(message: str) -> str:
+    """The line that says what it looks like, else the first one: the property that does not hold."""
+    lines = message.strip().split("\n")
+    likely = [line.removeprefix(LOOKS_LIKE) for line in lines if line.startswith(LOOKS_LIKE)]
+    return (likely or lines)[0]
 
 
 def _with_remark(line: str, result: Result) -> str:

@@ -2,100 +2,26 @@
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import torch
+from kinds import KINDS, SAMPLES, open_zoo, same
 
 from grader.candidate.faults import CandidateError, NotHandedIn, NotUsable, Refused, StudentError
 from grader.candidate.interface import Candidate
-from grader.candidate.isolated import isolated_candidate
-from grader.candidate.launch import ColdStarter, Launcher, WarmHost
-from grader.candidate.levels import warm_start_possible
-from grader.candidate.local import local_candidate
-from grader.candidate.values import CROSSING_DTYPES, Opaque
-
-SAMPLES = Path(__file__).parent / "candidates"
-CLASSES = ("Affine", "Dropping", "Sharing", "Hiding", "Cut", "Plain", "NotConstructed")
-FUNCTIONS = ("echo", "layout", "spoil", "strange", "unspeakable", "beyond", "fail", "attend", "by_hand")
-HOMES = dict.fromkeys((*CLASSES, *FUNCTIONS, "multiply", "NUMBER", "absent"), "zoo.py")
-REFUSED = (
-    "torch.nn.functional.scaled_dot_product_attention",
-    "torch.nn.functional.multi_head_attention_forward",
-    "torch.nn.MultiheadAttention",
-)
-
-Make = Callable[..., Candidate]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        "local",
-        pytest.param("warm", marks=pytest.mark.skipif(not warm_start_possible(), reason="needs fork")),
-        "cold",
-    ],
-)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def make(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
-    """Makes a candidate of the kind from sources; ends them all, and forgets their modules."""
-    launcher: Launcher | None = {"warm": WarmHost, "cold": ColdStarter}[kind]() if kind != "local" else None
-    made: list[Candidate] = []
-    modules, path = set(sys.modules), list(sys.path)
-
-    def build(files: dict[str, str], homes: dict[str, str], **settings: Any) -> Candidate:
-        if launcher is not None:
-            sources = {name: text.encode() for name, text in files.items()}
-            made.append(isolated_candidate(launcher, sources, homes, **settings)[0])
-            return made[-1]
-        folder = tmp_path_factory.mktemp("submission")
-        for name, text in files.items():
-            (folder / name).write_text(text)
-        made.append(local_candidate(folder, homes, **settings))
-        return made[-1]
-
-    yield build
-    for candidate in made:
-        candidate.close()
-    if launcher is not None:
-        launcher.close()
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if "submission" in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-
-
-@pytest.fixture(scope="module")
-def zoo(make: Make) -> Candidate:
-    files = {file.name: file.read_text() for file in SAMPLES.glob("*.py")}
-    return make(files, HOMES, refused={"attend": REFUSED}, problems={"unread": "The file is not text."})
+@pytest.fixture(scope="module", params=KINDS)
+def zoo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Candidate]:
+    with open_zoo(request.param, tmp_path_factory.mktemp("submission")) as candidate:
+        yield candidate
 
 
 @pytest.fixture
 def candidate(zoo: Candidate) -> Candidate:
     zoo.begin(seed=7)
     return zoo
-
-
-def same(left: Any, right: Any) -> bool:
-    """Equal in value and in type, all the way down; NaN equals NaN."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, torch.Tensor):
-        return left.dtype == right.dtype and torch.equal(left, right)
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list | tuple):
-        return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right) or (left != left and right != right)
 
 
 # building and calling
@@ -134,117 +60,6 @@ def test_a_definition_is_found_in_the_students_file(candidate: Candidate) -> Non
     where = candidate.load("Affine")
     line = (SAMPLES / "zoo.py").read_text().splitlines().index("class Affine(nn.Module):") + 1
     assert (where.file, where.line) == ("zoo.py", line)
-
-
-# values across the wall
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        False,
-        0,
-        -(2**63),
-        2**64 - 1,
-        1.5,
-        math.inf,
-        -math.inf,
-        math.nan,
-        "",
-        'straße\n"\0',
-        (),
-        (1, (2, [3, None])),
-        [[], (), {}],
-        {"a": (1,), "$": "tensor"},
-        {3: "three"},
-        [torch.ones(2), {"t": torch.zeros(1, dtype=torch.int8)}],
-    ],
-    ids=repr,
-)
-def test_plain_data_crosses_both_ways_unchanged(candidate: Candidate, value: Any) -> None:
-    assert same(candidate.apply("echo", value).value, value)
-
-
-@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1,), (2, 3)], ids=str)
-@pytest.mark.parametrize("dtype", sorted(CROSSING_DTYPES, key=str), ids=str)
-def test_every_dtype_and_shape_crosses_both_ways(
-    candidate: Candidate, dtype: torch.dtype, shape: tuple[int, ...]
-) -> None:
-    tensor = (torch.rand(shape) * 5).to(dtype)
-    assert same(candidate.apply("echo", tensor).value, tensor)
-
-
-@pytest.mark.parametrize(
-    "tensor",
-    [
-        torch.ones(3, 2).T,
-        torch.ones(2, 3, 4).transpose(0, 2),
-        torch.ones(4, 6)[:, ::2],
-        torch.ones(2, 1, 3).expand(2, 5, 3),
-        torch.ones(1, 1).expand(3, 4),
-        torch.ones(2, 3, 4).permute(2, 0, 1)[1:, :, ::2],
-    ],
-    ids=lambda tensor: f"{tuple(tensor.shape)}-{tensor.stride()}",
-)
-def test_an_input_keeps_its_strides(candidate: Candidate, tensor: torch.Tensor) -> None:
-    shape, strides, contiguous = candidate.apply("layout", tensor).value
-    assert (shape, strides, contiguous) == (list(tensor.shape), list(tensor.stride()), False)
-    assert same(candidate.apply("echo", tensor).value, tensor)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("subclass", torch.arange(6.0).view(2, 3)),
-        ("parameter", torch.arange(6.0).view(2, 3)),
-        ("sharing", [torch.arange(4.0), torch.arange(1.0, 4.0), torch.arange(4.0)]),
-        ("conjugate", torch.tensor([-2.0, 4.0])),
-        ("transposed", torch.arange(6.0).view(2, 3).T),
-        ("expanded", torch.ones(2, 3)),
-        ("point", (1, [2])),
-        ("size", (2, 3)),
-        ("ordered", {"a": 1}),
-        ("int", 1),
-        ("str", "true"),
-        ("surrogate", "?!"),
-    ],
-)
-def test_subclasses_come_back_as_what_they_are(candidate: Candidate, name: str, expected: Any) -> None:
-    assert same(candidate.apply("strange", name).value, expected)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["object", "set", "sparse", "complex", "meta", "huge", "metaclass", "function", "module", "half"],
-)
-def test_anything_else_comes_back_as_the_name_of_its_type(candidate: Candidate, name: str) -> None:
-    value = candidate.apply("unspeakable", name).value
-    assert type(value) is Opaque
-    assert type(value.type_name) is str
-
-
-def test_an_opaque_value_tells_its_real_type(candidate: Candidate) -> None:
-    assert candidate.apply("unspeakable", "object").value == Opaque("zoo.EqualToAll")
-
-
-@pytest.mark.parametrize("name", ["deep", "wide", "tensors", "keys"])
-def test_a_value_beyond_the_limits_is_the_students_fault(candidate: Candidate, name: str) -> None:
-    with pytest.raises(NotUsable):
-        candidate.apply("beyond", name)
-
-
-def test_the_caller_sees_what_became_of_its_arguments(candidate: Candidate) -> None:
-    mine = torch.ones(2)
-    call = candidate.apply("spoil", mine, extra={})
-    assert same(call.args, [torch.zeros(2)])
-    assert call.kwargs == {"extra": {"seen": True}}
-    assert same(mine, torch.ones(2))
-
-
-def test_a_call_tells_where_its_tensors_live(candidate: Candidate) -> None:
-    assert candidate.build("Affine", 2, 2).watch("forward", torch.ones(1, 2)).devices == ["cpu"]
 
 
 # parameters, modes, gradients
@@ -321,7 +136,9 @@ def test_gradients_are_weighted_by_their_cotangents(candidate: Candidate) -> Non
 
 
 def test_a_gradient_that_does_not_arrive_is_none(candidate: Candidate) -> None:
-    found = candidate.build("Cut").gradients(torch.ones(1, 3), torch.ones(1, 3), cotangents=[torch.ones(1, 3)])
+    found = candidate.build("Cut").gradients(
+        torch.ones(1, 3), torch.ones(1, 3), cotangents=[torch.ones(1, 3)]
+    )
     assert found.inputs is not None
     assert found.parameters is not None
     assert [gradient is None for gradient in found.inputs] == [False, True]
@@ -403,14 +220,14 @@ def test_endless_recursion_tells_the_innermost_lines(candidate: Candidate) -> No
 
 
 @pytest.mark.parametrize("name", ["interrupt", "quit"])
-def test_an_interrupt_stops_a_students_own_run_and_no_other(candidate: Candidate, kind: str, name: str) -> None:
+def test_an_interrupt_stops_a_students_own_run_and_no_other(candidate: Candidate, name: str) -> None:
     with pytest.raises(BaseException) as caught:  # noqa: PT011 - its type is what is looked at
         candidate.apply("fail", name)
-    assert (type(caught.value) is StudentError) == (kind != "local")
+    assert (type(caught.value) is StudentError) == (candidate.isolation != "none")
 
 
 def test_a_constructor_that_fails_tells_why(candidate: Candidate) -> None:
-    with pytest.raises(StudentError, match="^NotImplementedError: write me$"):
+    with pytest.raises(StudentError, match=r"^NotImplementedError: write me$"):
         candidate.build("NotConstructed")
 
 
@@ -430,11 +247,10 @@ def test_a_name_that_cannot_be_built_is_explained(
         candidate.build(name)
 
 
-def test_a_missing_name_does_not_take_the_files_other_names_with_it(make: Make) -> None:
-    candidate = make({"half.py": "def there():\n    return 1\n"}, {"there": "half.py", "gone": "half.py"})
-    with pytest.raises(NotUsable, match="did not define gone"):
-        candidate.apply("gone")
-    assert candidate.apply("there").value == 1
+def test_a_missing_name_does_not_take_the_files_other_names_with_it(candidate: Candidate) -> None:
+    with pytest.raises(NotUsable, match="did not define absent"):
+        candidate.apply("absent")
+    assert candidate.apply("never_asked_before").value == "here"
 
 
 def test_a_missing_method_is_explained(candidate: Candidate) -> None:
@@ -463,26 +279,17 @@ def test_what_is_refused_in_one_name_is_free_in_another(candidate: Candidate) ->
 # files
 
 
-def test_a_file_named_like_a_librarys_module_does_not_stand_in_for_it(make: Make) -> None:
-    source = "def answer():\n    import math\n    return math.sqrt(4)\n\ndef sqrt(x):\n    return 'mine'\n"
-    candidate = make({"math.py": source}, {"answer": "math.py"})
-    assert candidate.apply("answer").value == 2.0
+def test_a_file_named_like_a_librarys_module_does_not_stand_in_for_it(candidate: Candidate) -> None:
+    assert candidate.apply("root_of_four").value == 2.0
 
 
-def test_files_that_import_one_another_are_imported_once(make: Make) -> None:
-    files = {
-        "first_part.py": "import second_part\n\ndef first():\n    return second_part.STAMP\n",
-        "second_part.py": "import time\nSTAMP = time.time_ns()\n\ndef second():\n    return STAMP\n",
-    }
-    candidate = make(files, {"first": "first_part.py", "second": "second_part.py"})
+def test_files_that_import_one_another_are_imported_once(candidate: Candidate) -> None:
     assert candidate.apply("first").value == candidate.apply("second").value
 
 
-def test_a_file_that_fails_to_import_is_tried_once(make: Make) -> None:
-    source = "import time\nraise ValueError(time.time_ns())\n"
-    candidate = make({"broken_file.py": source}, {"one": "broken_file.py", "two": "broken_file.py"})
+def test_a_file_that_fails_to_import_is_tried_once(candidate: Candidate) -> None:
     messages = set()
-    for name in ("one", "one", "two"):
+    for name in ("broken_one", "broken_one", "broken_other"):
         with pytest.raises(StudentError) as caught:
             candidate.build(name)
         messages.add(caught.value.message)
@@ -490,9 +297,8 @@ def test_a_file_that_fails_to_import_is_tried_once(make: Make) -> None:
     assert str(caught.value.lines[-1]) == "broken_file.py:2"
 
 
-def test_a_syntax_error_points_at_its_line(make: Make) -> None:
-    candidate = make({"unfinished.py": "def f(:\n    pass\n"}, {"f": "unfinished.py"})
+def test_a_syntax_error_points_at_its_line(candidate: Candidate) -> None:
     with pytest.raises(StudentError) as caught:
-        candidate.apply("f")
+        candidate.apply("unfinished")
     assert caught.value.kind == "SyntaxError"
-    assert str(caught.value.lines[-1]) == "unfinished.py:1"
+    assert str(caught.value.lines[-1]) == "unfinished_file.py:1"

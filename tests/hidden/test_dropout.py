@@ -43,9 +43,19 @@ def test_probability_one_drops_everything(layer: Layer) -> None:
     agrees(trial.output(), torch.zeros(layer.output_shape(trial.sizes)), "the output")
 
 
+@aspect("dropout", multi_head_attention=0.25, hint="Do whole rows, whole columns or whole heads go together?")
+def test_each_link_is_dropped_on_its_own(layer: Layer) -> None:
+    """Whether a link is dropped depends neither on its query alone nor on its key alone."""
+    links = Links(layer, 0.5)
+    dropped = links.effective()[0].abs() < links.weights / 2
+    for axis, name in ((2, "queries"), (3, "keys")):
+        if bool((dropped == dropped.narrow(axis, 0, 1)).all()):
+            raise WrongAnswer(f"with dropout=0.5 the same links are dropped for all {name}.")
+
+
 @aspect(
     "dropout",
-    multi_head_attention=1,
+    multi_head_attention=0.75,
     hint="What is it that gets dropped: a link between two tokens, or a feature? And what of the rest?",
 )
 @pytest.mark.parametrize("probability", [0.25, 0.6])
@@ -110,4 +120,5 @@ def test_returned_weights_are_those_before_or_after_dropout(layer: Layer) -> Non
 
 
 def _near(found: Tensor, expected: Tensor) -> bool:
-    return bool(torch.allclose(found.double(), expected.double(), atol=1e-4, rtol=1e-3))
+    alike = found.shape == expected.shape
+    return alike and bool(torch.allclose(found.double(), expected.double(), atol=1e-4, rtol=1e-3))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from torch import Tensor
 
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import agrees, as_attention, has_shape
-from tests.support.layers import Layer
+from tests.support.layers import Layer, Trial
 
 
 @aspect(
     "gradients",
     self_attention=1.5,
     cross_attention=1.5,
-    multi_head_attention=2,
+    multi_head_attention=1.75,
     hint="Is every step between the parameters and the output one that autograd can follow back?",
 )
 @pytest.mark.parametrize("masked", [False, True], ids=["no mask", "masked"])
@@ -25,6 +26,23 @@ def test_gradients_reach_the_inputs_and_every_parameter(layer: Layer, masked: bo
     trial = layer.trial(layer.fit(batch=batch))
     mask = masks.drawn(layer.draw, "batch x query x key", trial.sizes, "int") if masked else None
     cotangent = layer.draw.normal(*layer.output_shape(trial.sizes)).float()
+    _compare(trial, cotangent, mask)
+
+
+@aspect(
+    "gradients",
+    multi_head_attention=0.25,
+    hint="Which of your steps acts only while training? Does it write into a tensor that is still needed?",
+)
+def test_gradients_in_train_mode(layer: Layer) -> None:
+    """In train mode, with so little dropout that nothing is dropped, the gradients are the same."""
+    trial = layer.trial(dropout=1e-9)
+    trial.model.train()
+    _compare(trial, layer.draw.normal(*layer.output_shape(trial.sizes)).float(), None)
+
+
+def _compare(trial: Trial, cotangent: Tensor, mask: Tensor | None) -> None:
+    layer = trial.layer
     found = trial.gradients(cotangent, mask)
     has_shape(as_attention(found.value).output, layer.output_shape(trial.sizes), "the output")
     reached = dict(zip(layer.input_names, found.inputs or [], strict=False)) | (found.parameters or {})

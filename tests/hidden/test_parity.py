@@ -18,9 +18,9 @@ SIZES = {**WIDTHS, **EDGES}
 
 @aspect(
     "parity",
-    self_attention=1,
-    cross_attention=1,
-    multi_head_attention=2,
+    self_attention=0.5,
+    cross_attention=0.5,
+    multi_head_attention=1,
     hint="Which of your numbers would have to change if d_k or the lengths did?",
 )
 @pytest.mark.parametrize("size", SIZES)
@@ -73,7 +73,8 @@ def test_rows_of_very_large_and_very_small_scores(layer: Layer, masked: bool) ->
     heights = [300.0, -300.0, 0.0, 150.0, -150.0]
     trial = steep(layer, heights[: layer.sizes.seq_q])
     mask = masks.drawn(layer.draw, "query x key", trial.sizes) if masked else None
-    both_agree(trial.run(mask), trial.expected(mask))
+    # neighbours of 300 are 3e-5 apart in float32: right answers lose that much
+    both_agree(trial.run(mask), trial.expected(mask), slack=10)
 
 
 @aspect(

@@ -66,7 +66,8 @@ def test_inputs_may_lie_in_memory_in_any_order(layer: Layer) -> None:
 @aspect("shapes", multi_head_attention=1, hint="Does any number in your code fit only small examples?")
 def test_the_size_of_a_real_model(layer: Layer) -> None:
     """32 sentences of 100 tokens, 512 features and 8 heads are nothing special."""
-    trial = layer.trial(layer.fit(batch=32, seq_q=100, seq_k=100, heads=8, d_k=64))
-    output, weights = trial.run()
+    sizes = layer.fit(batch=32, seq_q=100, seq_k=100, heads=8, d_k=64)
+    x = layer.draw.normal(1, 100, 512).float().repeat(32, 1, 1)
+    output, weights = as_attention(layer.build(sizes)(x, x, x))
     has_shape(output, (32, 100, 512), "the output", "batch, seq_q, d_model")
     has_shape(weights, (32, 8, 100, 100), "the attention weights", "batch, num_heads, seq_q, seq_k")

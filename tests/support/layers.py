@@ -106,6 +106,10 @@ class Trial:
         model.load(self.parameters)
         return replace(self, model=model)
 
+    def again(self) -> Trial:
+        """The same weights and inputs in a model that has not been called yet."""
+        return self.twin()
+
     def resized(self, sizes: Sizes) -> Trial:
         """The same model with inputs drawn for other sizes."""
         inputs = tuple(
@@ -126,6 +130,7 @@ class Layer(ABC):
     class_name: str
     input_names: tuple[str, ...]
     memory: tuple[int, ...]  # which inputs are attended to, by place
+    argument_names: tuple[str, ...] = ("d_model", "d_k")  # the constructor's
     projections: tuple[str, ...] = ("W_Q", "W_K", "W_V")
     sizes: Sizes
 
@@ -236,6 +241,7 @@ class MultiHeadAttentionLayer(Layer):
     class_name = "MultiHeadAttention"
     input_names = ("query", "key", "value")
     memory = (1, 2)
+    argument_names = ("d_model", "num_heads")
     projections = ("W_Q", "W_K", "W_V", "W_O")
     sizes = Sizes()
 

@@ -27,7 +27,10 @@ def steep(layer: Layer, offsets: Sequence[float]) -> Trial:
     meet[0, 0], meet[0, 1] = 0.0, 1.0
     blocks = {"W_Q": torch.diag(keep), "W_K": meet}
     each = torch.eye(heads)
-    trial = trial.with_parameters(**{name: torch.kron(each, block) for name, block in blocks.items()})
+    values = trial.parameters["W_V.weight"].clone()
+    values[:, ::WIDTH] = 0.0  # the offsets are for the scores alone
+    matrices = {name: torch.kron(each, block) for name, block in blocks.items()}
+    trial = trial.with_parameters(**matrices, W_V=values)
     return trial.with_inputs(*(_features(layer, sizes, offsets, x) for x in trial.inputs))
 
 

@@ -110,8 +110,10 @@ class EqualToAll:
 
 
 class LyingMeta(type):
-    __qualname__ = property(lambda cls: 1 / 0)
     __name__ = property(lambda cls: 1 / 0)
+
+    def __getattribute__(cls, name):
+        return 1 / 0 if name == "__qualname__" else super().__getattribute__(name)
 
 
 Point = collections.namedtuple("Point", "x y")
@@ -142,6 +144,7 @@ def unspeakable(kind):
         "sparse": lambda: torch.eye(2).to_sparse(),
         "complex": lambda: torch.tensor([1j]),
         "meta": lambda: torch.ones(2, device="meta"),
+        "dimensions": lambda: torch.ones([1] * 1000),
         "huge": lambda: 10**5000,
         "metaclass": lambda: LyingMeta("Thing", (), {"__module__": 3})(),
         "function": lambda: echo,
@@ -175,6 +178,10 @@ class Masked(Exception, metaclass=LyingMeta):
     @property
     def __traceback__(self):
         raise RuntimeError("no traceback for you")
+
+    @__traceback__.setter
+    def __traceback__(self, value):
+        pass
 
     @property
     def __class__(self):
@@ -240,6 +247,10 @@ def multiply(x, count):
     for _ in range(count):
         x = x @ x
     return x
+
+
+def never_asked_before():
+    return "here"
 
 
 NUMBER = 3

@@ -13,7 +13,7 @@ class SelfAttention(nn.Module):
         self.W_V = nn.Linear(d_model, self.d_k, bias=False)
 
     def forward(self, x, mask=None):
-        q, k, v = map(lambda project: project(x), (self.W_Q, self.W_K, self.W_V))
+        q, k, v = [project(x) for project in (self.W_Q, self.W_K, self.W_V)]
         scores = torch.matmul(q, k.mT).mul(1 / math.sqrt(self.d_k))
         if mask is not None:
             scores = scores.clone()

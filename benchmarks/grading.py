@@ -1,0 +1,133 @@
+"""Seconds per submission: a fresh pytest process, the warm examiner on a local and on an isolated candidate.
+
+Side by side in one run, turn by turn, because machines are noisy: quote the ratios. Then memory
+over many submissions. Run it from the project's root: ``python benchmarks/grading.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from grader.assignment import load_assignment  # noqa: E402
+from grader.candidate.interface import Candidate  # noqa: E402
+from grader.candidate.isolated import IsolatedTransport  # noqa: E402
+from grader.candidate.launch import launcher  # noqa: E402
+from grader.candidate.warmth import warm_up  # noqa: E402
+from grader.examination.plugin import student_candidate  # noqa: E402
+from grader.examination.sitting import Sitting  # noqa: E402
+from grader.examination.suite import Suite, with_suite  # noqa: E402
+from grader.submissions import read_submissions  # noqa: E402
+
+CEILING_OF_LOCAL = 2.0  # isolated takes at most this many times warm local
+SHARE_OF_FRESH = 1 / 8  # isolated takes at most this share of a fresh process
+
+
+def fresh_process() -> float:
+    """A new pytest process for the whole suite, as a plain grader would start one."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    started = time.perf_counter()
+    done = subprocess.run(
+        [*command, "--candidate=solutions", "tests/public", "tests/hidden", "-o", "addopts="],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"the fresh process failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return time.perf_counter() - started
+
+
+def in_fork(work: Callable[[], None]) -> float:
+    """The seconds that ``work`` takes in a fork of this warm process, the fork included."""
+    started = time.perf_counter()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    if os.waitpid(pid, 0)[1] != 0:
+        raise SystemExit("a warm run failed")
+    return time.perf_counter() - started
+
+
+def measure(suite: Suite, rounds: int, submissions: int) -> None:
+    assignment = load_assignment(ROOT)
+    solution = read_submissions(ROOT / "solutions", assignment)[0]
+    refused = {name: assignment.refused_in(name) for name in assignment.homes}
+    host = launcher()
+
+    def local() -> None:
+        suite.examine(Sitting(student_candidate(assignment, ROOT / "solutions"), 1, "solutions"))
+
+    def isolated() -> None:
+        transport = IsolatedTransport(host, solution.files, solution.homes, refused)
+        candidate = Candidate(transport, solution.homes)
+        suite.examine(Sitting(candidate, 1, "solutions"))
+        candidate.close()
+
+    times: dict[str, list[float]] = {"fresh process": [], "warm local": [], "warm isolated": []}
+    for _ in range(rounds):
+        times["fresh process"].append(fresh_process())
+        for _ in range(3):  # the short ones more often
+            times["warm local"].append(in_fork(local))
+            times["warm isolated"].append(in_fork(isolated))
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    print(f"{len(suite.tests)} tests, seconds per submission (median, least to most)")
+    for name, values in times.items():
+        print(f"  {name:14}  {middle[name]:6.2f}   {min(values):.2f} to {max(values):.2f}   of {len(values)}")
+    _verdict("isolated / warm local", middle["warm isolated"] / middle["warm local"], CEILING_OF_LOCAL)
+    _verdict("isolated / fresh process", middle["warm isolated"] / middle["fresh process"], SHARE_OF_FRESH)
+    if submissions:
+        memory(isolated, submissions)
+    host.close()
+
+
+def memory(isolated: Callable[[], None], submissions: int) -> None:
+    """Resident memory of the examiner and the host while many submissions pass."""
+    me = psutil.Process()
+
+    def mib() -> float:
+        return sum(process.memory_info().rss for process in [me, *me.children(recursive=True)]) / 2**20
+
+    print(f"resident memory of examiner and host over {submissions} submissions, MiB")
+    seen = [mib()]
+    for number in range(1, submissions + 1):
+        in_fork(isolated)
+        if number % max(1, submissions // 10) == 0:
+            time.sleep(0.05)  # the host has buried the worker by then
+            seen.append(mib())
+            print(f"  after {number:4}  {seen[-1]:7.1f}", flush=True)
+    print(f"  grown by {seen[-1] - seen[1]:.1f} since the first tenth")
+
+
+def _verdict(name: str, ratio: float, ceiling: float) -> None:
+    print(f"  {name:26} {ratio:6.3f}   ceiling {ceiling:.3f}: {'holds' if ratio <= ceiling else 'BROKEN'}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="fresh processes to start (default: 3)")
+    parser.add_argument("--submissions", type=int, default=500, help="for the memory part (0: leave it out)")
+    arguments = parser.parse_args()
+    warm_up()
+    with_suite(ROOT, lambda suite: measure(suite, arguments.rounds, arguments.submissions))
+
+
+if __name__ == "__main__":
+    main()

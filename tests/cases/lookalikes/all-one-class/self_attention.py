@@ -1,0 +1,10 @@
+from general_attention import GeneralAttention
+
+
+class SelfAttention(GeneralAttention):
+    def __init__(self, d_model, d_k=None):
+        super().__init__(d_model, d_k or d_model)
+
+    def forward(self, x, mask=None):
+        output, weights = self.attend(x, x, x, mask)
+        return output, weights.squeeze(1)

@@ -1,0 +1,3 @@
+from .softmax import masked_softmax
+
+__all__ = ["masked_softmax"]

@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +24,8 @@ sys.path.insert(0, str(ROOT))
 from grader.assignment import load_assignment  # noqa: E402
 from grader.candidate.interface import Candidate  # noqa: E402
 from grader.candidate.isolated import IsolatedTransport  # noqa: E402
-from grader.candidate.launch import launcher  # noqa: E402
+from grader.candidate.launch import Launcher, launcher  # noqa: E402
+from grader.candidate.levels import Level, offered  # noqa: E402
 from grader.candidate.warmth import warm_up  # noqa: E402
 from grader.examination.plugin import student_candidate  # noqa: E402
 from grader.examination.sitting import Sitting  # noqa: E402
@@ -32,6 +34,7 @@ from grader.submissions import read_submissions  # noqa: E402
 
 CEILING_OF_LOCAL = 2.0  # isolated takes at most this many times warm local
 SHARE_OF_FRESH = 1 / 8  # isolated takes at most this share of a fresh process
+CEILING_OF_LEVEL = 1.25  # the level asked for takes at most this many times level process
 
 
 def fresh_process() -> float:
@@ -59,6 +62,8 @@ def in_fork(work: Callable[[], None]) -> float:
         try:
             work()
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     if os.waitpid(pid, 0)[1] != 0:
@@ -66,36 +71,45 @@ def in_fork(work: Callable[[], None]) -> float:
     return time.perf_counter() - started
 
 
-def measure(suite: Suite, rounds: int, submissions: int) -> None:
+def measure(suite: Suite, rounds: int, submissions: int, level: Level) -> None:
     assignment = load_assignment(ROOT)
     solution = read_submissions(ROOT / "solutions", assignment)[0]
     refused = {name: assignment.refused_in(name) for name in assignment.homes}
-    host = launcher()
+    host, plain = launcher(level), launcher(Level.PROCESS)
+    for started in (host, plain):
+        started.ready()
 
     def local() -> None:
         suite.examine(Sitting(student_candidate(assignment, ROOT / "solutions"), 1, "solutions"))
 
-    def isolated() -> None:
-        transport = IsolatedTransport(host, solution.files, solution.homes, refused)
-        candidate = Candidate(transport, solution.homes)
-        suite.examine(Sitting(candidate, 1, "solutions"))
-        candidate.close()
+    def at(launcher: Launcher) -> Callable[[], None]:
+        def isolated() -> None:
+            transport = IsolatedTransport(launcher, solution.files, solution.homes, refused)
+            candidate = Candidate(transport, solution.homes)
+            suite.examine(Sitting(candidate, 1, "solutions"))
+            candidate.close()
 
-    times: dict[str, list[float]] = {"fresh process": [], "warm local": [], "warm isolated": []}
+        return isolated
+
+    isolated = f"warm {level}"
+    works = {"warm local": local, "warm process": at(plain), isolated: at(host)}
+    times: dict[str, list[float]] = {"fresh process": [], **{name: [] for name in works}}
     for _ in range(rounds):
         times["fresh process"].append(fresh_process())
         for _ in range(3):  # the short ones more often
-            times["warm local"].append(in_fork(local))
-            times["warm isolated"].append(in_fork(isolated))
+            for name, work in works.items():
+                times[name].append(in_fork(work))
     middle = {name: statistics.median(values) for name, values in times.items()}
     print(f"{len(suite.tests)} tests, seconds per submission (median, least to most)")
     for name, values in times.items():
-        print(f"  {name:14}  {middle[name]:6.2f}   {min(values):.2f} to {max(values):.2f}   of {len(values)}")
-    _verdict("isolated / warm local", middle["warm isolated"] / middle["warm local"], CEILING_OF_LOCAL)
-    _verdict("isolated / fresh process", middle["warm isolated"] / middle["fresh process"], SHARE_OF_FRESH)
+        print(f"  {name:15}  {middle[name]:6.2f}   {min(values):.2f} to {max(values):.2f}   of {len(values)}")
+    _verdict(f"{level} / warm local", middle[isolated] / middle["warm local"], CEILING_OF_LOCAL)
+    _verdict(f"{level} / fresh process", middle[isolated] / middle["fresh process"], SHARE_OF_FRESH)
+    _verdict(f"{level} / process", middle[isolated] / middle["warm process"], CEILING_OF_LEVEL)
     if submissions:
-        memory(isolated, submissions)
+        memory(at(host), submissions)
     host.close()
+    plain.close()
 
 
 def memory(isolated: Callable[[], None], submissions: int) -> None:
@@ -124,9 +138,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="fresh processes to start (default: 3)")
     parser.add_argument("--submissions", type=int, default=500, help="for the memory part (0: leave it out)")
+    parser.add_argument("--isolation", help="the level to measure (default: the highest offered)")
     arguments = parser.parse_args()
+    level = Level.named(arguments.isolation) if arguments.isolation else offered()
     warm_up()
-    with_suite(ROOT, lambda suite: measure(suite, arguments.rounds, arguments.submissions))
+    with_suite(ROOT, lambda suite: measure(suite, arguments.rounds, arguments.submissions, level))
 
 
 if __name__ == "__main__":

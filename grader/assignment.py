@@ -35,7 +35,10 @@ class Policy(_Table):
 
 
 class Exercise(_Table):
-    """One thing to build: the file it lives in, the names it defines, what it is worth."""
+    """One thing to build: the file it lives in, the names it defines, what it is worth.
+
+    ``from_scratch`` refuses in a bonus exercise what is refused in the core.
+    """
 
     name: str
     title: str
@@ -44,6 +47,7 @@ class Exercise(_Table):
     points: int = Field(gt=0)
     public_points: int = Field(ge=0)
     bonus: bool = False
+    from_scratch: bool = False
 
     @model_validator(mode="after")
     def _public_is_a_part(self) -> Self:
@@ -90,8 +94,9 @@ class Assignment(_Table):
 
     def refused_in(self, name: str) -> tuple[str, ...]:
         """The library calls refused inside the class or function ``name``."""
-        core = any(name in exercise.defines for exercise in self.core)
-        return self.policy.refused_in_core if core else ()
+        strict = [one for one in self.exercises.values() if one.from_scratch or not one.bonus]
+        refused = any(name in exercise.defines for exercise in strict)
+        return self.policy.refused_in_core if refused else ()
 
 
 def load_assignment(root: Path) -> Assignment:

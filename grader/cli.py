@@ -29,6 +29,8 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Student: the public tests, your points, the first failure explained, what to do next."""
+    import bdb
+
     import pytest
 
     from grader.assignment import AssignmentError, load_assignment
@@ -46,7 +48,7 @@ def check(
         raise fail(error) from error
     except (InfrastructureFault, ScoringError) as error:
         raise fail(f"{error}\nThis is not your code's fault: tell your instructor.", 1) from error
-    except (KeyboardInterrupt, pytest.exit.Exception):
+    except (KeyboardInterrupt, bdb.BdbQuit, pytest.exit.Exception):
         raise fail("Stopped before the end, so there are no points to show.", 130) from None
     if as_json:
         typer.echo(json.dumps(check_document(checked), indent=2))

@@ -36,6 +36,9 @@ def grade(
     require_isolation: Annotated[
         str, typer.Option(help="Refuse below this level: none, process, confined, namespaced.")
     ] = "none",
+    isolation: Annotated[
+        str | None, typer.Option(help="Isolate at this level.", show_default="the highest offered")
+    ] = None,
     require_gpu: Annotated[
         bool, typer.Option("--require-gpu", help="No points for device tests without a real accelerator.")
     ] = False,
@@ -52,6 +55,7 @@ def grade(
     from grader.examination.verdicts import InfrastructureFault
     from grader.grading import IntakeError, Options, UsageError, grade, shard_of
     from grader.journal import JournalError
+    from grader.reports.files import FAULTS
     from grader.reports.terminal import Progress, class_table
     from grader.reports.text import one_line
     from grader.results import Status
@@ -60,7 +64,8 @@ def grade(
     try:
         assignment = load_assignment(ROOT)
         level = Level.named(require_isolation)
-        options = Options(jobs, seed, resume, shard_of(shard), level, require_gpu)
+        chosen = None if isolation is None else Level.named(isolation)
+        options = Options(jobs, seed, resume, shard_of(shard), level, require_gpu, chosen)
         run = grade(
             ROOT, submissions, out, assignment, options, lambda total, done: Progress(total, done=done)
         )
@@ -84,7 +89,9 @@ def grade(
     if faulty:
         raise fail(
             f"{len(faulty)} could not be graded, by a fault of ours: {', '.join(faulty)}.\n"
-            "Their result.json says what went wrong. Mend that, then run the same command with --resume.",
+            + "".join(f"  {one_line(id)}: {one_line(why, 200)}\n" for id, why in run.faults.items())
+            + f"{out / FAULTS} has the whole account; it may quote hidden tests, so keep it from students.\n"
+            "Mend that, then run the same command with --resume.",
             1,
         )
 

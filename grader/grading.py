@@ -13,12 +13,12 @@ from typing import Protocol, Self
 from grader.assignment import Assignment
 from grader.candidate.accelerator import real_accelerator
 from grader.candidate.launch import Launcher, launcher
-from grader.candidate.levels import Level
-from grader.engines.local import LocalEngine, isolation_here
+from grader.candidate.levels import Level, offered, offers
+from grader.engines.local import LocalEngine
 from grader.engines.marking import Paper
 from grader.examination.suite import Suite, with_suite
 from grader.journal import Journal
-from grader.reports.files import write_result, write_scores
+from grader.reports.files import note_fault, write_result, write_scores
 from grader.results import Result
 from grader.submissions import IntakeError, Submission, read_submissions
 
@@ -29,8 +29,8 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """How to run: how many at a time, from which seed, which part, how isolated, and whether device
-    tests must have a real accelerator."""
+    """How to run: how many at a time, from which seed, which part, how isolated (at least, and exactly;
+    None: as far as this machine can), and whether device tests must have a real accelerator."""
 
     jobs: int = 1
     seed: int | None = None
@@ -38,6 +38,7 @@ class Options:
     shard: tuple[int, int] = (1, 1)
     require_isolation: Level = Level.NONE
     require_gpu: bool = False
+    isolation: Level | None = None
 
 
 class Watcher(Protocol):
@@ -53,12 +54,16 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: the results of this class, by id, and what should be said about the folder."""
+    """A finished run: the results of this class, by id, and what should be said about the folder.
+
+    ``faults`` has one line, for the person who grades, on each submission that met a fault of ours.
+    """
 
     results: list[Result]
     skipped: int
     seed: int
     warnings: list[str]
+    faults: dict[str, str]
 
 
 def shard_of(text: str) -> tuple[int, int]:
@@ -79,26 +84,53 @@ def grade(
 ) -> Run:
     """Grade what is at ``path`` into ``out``: journal, a result for each submission, scores.csv.
 
+    Where something of ours failed, ``out/faults.log`` says what, and no result does.
+
     ``watch`` makes the watcher from the number of submissions and how many are done already.
 
     Raises UsageError, IntakeError, JournalError, HostFailed or InfrastructureFault; what was
     finished by then is in the journal.
     """
-    isolation = isolation_here()
-    if isolation < options.require_isolation:
-        raise UsageError(
-            f"Nothing was graded: isolation {options.require_isolation} was asked for, and this machine "
-            f"offers {isolation}. Ask for less with --require-isolation {isolation}, or grade elsewhere."
-        )
+    isolation = level_for(options)
     index, count = options.shard
     submissions = read_submissions(path, assignment)[index - 1 :: count]
     with (
         Journal.resume(out) if options.resume else Journal.start(out) as journal,
-        closing(launcher()) as host,
+        closing(launcher(isolation)) as host,
     ):
         # the host loads its libraries while the suite is collected
         run = _Class(submissions, out, assignment, options, isolation, journal, host, watch)
         return with_suite(root, run.grade)
+
+
+def level_for(options: Options) -> Level:
+    """The level to grade at. Raises UsageError when that is not to be had here, or below what is required."""
+    highest = offered()
+    required, chosen = options.require_isolation, options.isolation
+    if highest < required:
+        raise UsageError(
+            f"Nothing was graded: isolation {required} was asked for, and this machine offers {highest} "
+            f"({required}: {offers()[required]}). "
+            f"Ask for less with --require-isolation {highest}, or grade elsewhere."
+        )
+    if chosen is None:
+        return highest
+    if chosen is Level.NONE:
+        raise UsageError(
+            f"Nothing was graded: a submission is never run in the grader's own process. Ask for "
+            f"--isolation {Level.PROCESS} at least."
+        )
+    if chosen < required:
+        raise UsageError(
+            f"Nothing was graded: --isolation {chosen} is below --require-isolation {required}. "
+            "Leave one of them out."
+        )
+    if why_not := offers()[chosen]:
+        raise UsageError(
+            f"Nothing was graded: this machine does not offer --isolation {chosen}: {why_not}. "
+            f"Leave the option out for {highest}, the highest it offers."
+        )
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -133,12 +165,15 @@ class _Class:
             LocalEngine(paper, suite, self.host, self.options.jobs) as engine,
         ):
             for result in engine.grade(waiting):
+                if account := engine.faults.get(result.submission):
+                    note_fault(self.out, result.submission, account)
                 self.journal.append(result)
                 write_result(self.out, result)
                 progress.advance(result)
         results = [self.journal.results[id] for id in sorted(self.journal.results)]
         write_scores(self.out, results)
-        return Run(results, len(done), seed, self.journal.warnings)
+        faults = {id: account.splitlines()[0] for id, account in engine.faults.items()}
+        return Run(results, len(done), seed, self.journal.warnings, faults)
 
     def _finished(self, suite: Suite) -> set[str]:
         """The submissions that need not be graded again; their result files are written anew."""

@@ -33,6 +33,7 @@ STUDENT_MODULES = (
     "candidate/__init__.py",
     "candidate/accelerator.py",
     "candidate/faults.py",
+    "candidate/figures.py",
     "candidate/interface.py",
     "candidate/levels.py",
     "candidate/loading.py",

@@ -65,9 +65,7 @@ def _named(killed: list[Killed]) -> Check:
 def _spared(spared: list[Spared]) -> Check:
     wronged = [case for case in spared if not case.is_right]
     refused = sum(case.refused for case in spared)
-    seen = (
-        f"{len(spared) - len(wronged)} of {len(spared)} at full points ({refused} refused, as meant)"
-    )
+    seen = f"{len(spared) - len(wronged)} of {len(spared)} at full points ({refused} refused, as meant)"
     if wronged:
         why = [f"{case.id}: {[*case.lost, *case.named, 'was not refused'][0][:200]}" for case in wronged]
         seen += f"; {_list(why)}"

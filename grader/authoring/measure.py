@@ -12,7 +12,9 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,9 @@ class Laboratory:
         self._seeds = list(seeds)
         self._jobs = jobs
         warm_up()
+        with suppress(ImportError):  # once, not in every fork that draws a plot
+            os.environ.setdefault("MPLBACKEND", "Agg")
+            import_module("matplotlib.pyplot")
 
     def kill(self, mistakes: Sequence[Mistake], done: Callable[[], None]) -> list[Killed]:
         """All tests of its exercise on the first seed; on the others, until one fails."""
@@ -185,17 +190,20 @@ class Laboratory:
 
 
 def _answer(work: Callable[[], dict[str, Any]], writable: int) -> None:
-    """In the fork: work, write the answer, never return."""
+    """In the fork: work, write the answer, never return. What the case prints, or is warned of, is lost."""
+    errors = os.dup(2)
     try:
         signal.alarm(_CASE_SECONDS)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
+        os.dup2(silent, 2)
         with os.fdopen(writable, "wb") as stream:
             stream.write(json.dumps(work()).encode())
         os._exit(0)
     finally:
         import traceback
 
+        os.dup2(errors, 2)
         traceback.print_exc()
         os._exit(1)
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.authoring.markers import MarkerError, parse
+from grader.authoring.notebooks import make_notebook
 
 MANIFEST = ".generated.json"
 DEFAULT_SENTENCE = "Write this part."
 
 # Only such names are ever generated, and so only such names are ever removed.
-_GENERATED = re.compile(r"[^/\\]+\.py|README\.md|hints/[^/\\]+\.md")
+_GENERATED = re.compile(r"[^/\\]+\.py|README\.md|hints/[^/\\]+\.md|notebooks/[^/\\]+\.ipynb")
 
 
 class GenerationError(Exception):
@@ -82,6 +83,9 @@ def make_stub(source: str, name: str) -> str:
 def render(solutions: Path) -> dict[str, bytes]:
     """What the exercises folder should hold: relative path -> content, in sorted order.
 
+    That is the stub of every ``*.py``, the same as a notebook (closed by the cell that
+    ``notebooks/*.py`` holds for it, if any), README.md and the hints.
+
     Raises MarkerError for a source that cannot be cut, GenerationError when there is none.
     """
     sources = sorted(solutions.glob("*.py"))
@@ -91,6 +95,7 @@ def render(solutions: Path) -> dict[str, bytes]:
             "Name the folder of the solutions."
         )
     files = {path.name: make_stub(_text(path), f"{solutions.name}/{path.name}") for path in sources}
+    files |= _notebooks(files, solutions)
     copies = [
         path for path in [solutions / "README.md", *sorted(solutions.glob("hints/*.md"))] if path.is_file()
     ]
@@ -98,10 +103,31 @@ def render(solutions: Path) -> dict[str, bytes]:
     return {name: text.encode() for name, text in sorted(files.items())}
 
 
+def _notebooks(stubs: Mapping[str, str], solutions: Path) -> dict[str, str]:
+    """The notebook form of every stub that has code."""
+    closing = {path.name: path for path in sorted(solutions.glob("notebooks/*.py"))}
+    if strays := sorted(closing.keys() - stubs.keys()):
+        raise GenerationError(
+            f"{closing[strays[0]]} closes the notebook of an exercise, but {solutions} has no {strays[0]}. "
+            "Name it as the exercise's file."
+        )
+    made = {}
+    for name, stub in stubs.items():
+        try:
+            last = _clean(_text(closing[name])) if name in closing else ""
+            if _has_code(stub):
+                made[f"notebooks/{Path(name).stem}.ipynb"] = make_notebook(stub, name, last)
+        except SyntaxError as error:
+            raise GenerationError(
+                f"{closing[name]} is not valid Python ({error}), so no notebook can end in it. Mend it."
+            ) from error
+    return made
+
+
 def generate(
     solutions: Path, exercises: Path, *, force: bool = False, check: bool = False
 ) -> GenerationReport:
-    """Make ``exercises`` hold the stubs of ``solutions``, their README.md and hints.
+    """Make ``exercises`` hold the stubs of ``solutions``, their notebooks, README.md and hints.
 
     A file is overwritten only if its content is the old stub (known from the manifest
     ``.generated.json``) or ``force`` is given; all is decided before anything is written.

@@ -17,7 +17,8 @@ from grader.authoring.markers import MarkerError
 from grader.authoring.stubs import GenerationError, generate, render
 from grader.candidate.faults import HostFailed
 from grader.candidate.launch import launcher
-from grader.engines.local import LocalEngine, isolation_here
+from grader.candidate.levels import offered
+from grader.engines.local import LocalEngine
 from grader.engines.marking import Paper
 from grader.examination.suite import HIDDEN, PUBLIC, Suite, with_suite
 from grader.examination.verdicts import InfrastructureFault
@@ -124,9 +125,11 @@ def _graded(
     stubs = _only(root / "exercises", assignment)
 
     def work(suite: Suite) -> tuple[dict[str, Result], list[Check]]:
-        paper = Paper(assignment, suite.tests, suite.digest, seed, str(isolation_here()))
+        paper = Paper(assignment, suite.tests, suite.digest, seed, str(offered()))
         with closing(launcher()) as host, LocalEngine(paper, suite, host, jobs=2) as engine:
             results = {result.submission: result for result in engine.grade([solutions, stubs])}
+            if engine.faults:
+                raise InfrastructureFault("\n".join(engine.faults.values()))
         return results, [] if quick else judge_suites(suite, root, assignment, seed, jobs, watch)
 
     try:

@@ -63,7 +63,16 @@ class NotHandedIn(NotUsable):
 
 
 class OutOfTime(CandidateError):
-    """A deadline passed and the worker was killed."""
+    """A deadline passed and the call was stopped."""
+
+    @classmethod
+    def after(cls, seconds: float, lines: tuple[Line, ...] = ()) -> OutOfTime:
+        """For a call that was given so many seconds."""
+        return cls(
+            f"No answer within {seconds:.3g} s, so the call was stopped. "
+            "Is there a loop that never ends, or one over single elements?",
+            lines,
+        )
 
 
 class Exhausted(CandidateError):

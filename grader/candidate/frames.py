@@ -18,17 +18,21 @@ MAX_TABLE = 128 * 1024
 def to_bytes(message: dict[str, object], tensors: dict[str, torch.Tensor]) -> tuple[bytes, bytes]:
     """A frame's two parts: the JSON header and the safetensors payload (empty without tensors)."""
     header = json.dumps(message, separators=(",", ":")).encode()
-    # safetensors refuses tensors that share memory or are not contiguous: send copies of those
-    seen: set[int] = set()
-    ready: dict[str, torch.Tensor] = {}
-    for name, tensor in tensors.items():
-        contiguous = tensor.detach().contiguous()
-        storage = contiguous.untyped_storage()
-        if storage.data_ptr() in seen or storage.nbytes() != contiguous.nbytes:
-            contiguous = contiguous.clone()
-        seen.add(contiguous.untyped_storage().data_ptr())
-        ready[name] = contiguous
-    return header, safetensors.torch.save(ready) if ready else b""
+    if not tensors:
+        return header, b""
+    # the serializer itself, without its torch layer, which looks for shared memory with every frame;
+    # it reads the memory it is pointed to, so what it points to must stay alive
+    alive = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    described = {
+        name: safetensors.TensorSpec(
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            shape=list(tensor.shape),
+            data_ptr=tensor.data_ptr(),
+            data_len=tensor.nbytes,
+        )
+        for name, tensor in alive.items()
+    }
+    return header, safetensors.serialize(described)
 
 
 def from_bytes(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

@@ -6,6 +6,7 @@ Test suites are written against :class:`Candidate` and :class:`Model` alone. Wha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeGuard
@@ -20,7 +21,7 @@ from .faults import CandidateError, Died, Line, Nonsense, NotHandedIn, NotUsable
 PATIENCE = (1.0, 0.25, 0.1)
 
 # the operations that run a method or function of the student's, as against building or setting up
-_STUDENTS_OWN = frozenset({"call", "apply", "gradients", "count"})
+_STUDENTS_OWN = frozenset({"call", "shapes", "apply", "gradients", "count"})
 
 
 Step = tuple[str, Mapping[str, Any]]  # an operation and its arguments
@@ -102,7 +103,9 @@ class Candidate:
         self._loaded: dict[str, tuple[int, Line]] = {}
         self._broken: dict[str, CandidateError] = {}
         self._hangs: dict[str, int] = {}
+        self._handles = itertools.count(1)
         self._queue: list[Step] = []  # what can wait for the next question, to save a round trip
+        self._asked: str | None = None
 
     @property
     def isolation(self) -> str:
@@ -115,6 +118,12 @@ class Candidate:
     def begin(self, seed: int) -> None:
         """Start a new test: earlier models are forgotten, the candidate's random numbers start anew."""
         self._queue = [("begin", {"seed": seed})]
+        self._asked = None
+
+    @property
+    def asked(self) -> str | None:
+        """The class or function that this test asked last; None before the first."""
+        return self._asked
 
     def build(self, name: str, *args: Any, **kwargs: Any) -> Model:
         """An instance of the class ``name``, made with the given arguments.
@@ -122,16 +131,53 @@ class Candidate:
         Raises CandidateError when the file cannot be imported or the constructor fails.
         """
         self.load(name)
-        handle = self._ask("build", name, name=name, args=list(args), kwargs=kwargs)
-        if type(handle) is not int:
-            raise Nonsense("the worker's answer was not a handle")
+        handle = next(self._handles)
+        self._ask("build", name, handle=handle, name=name, args=list(args), kwargs=kwargs)
         return Model(self, name, handle, self._transport.generation)
 
-    def apply(self, name: str, *args: Any, **kwargs: Any) -> Call:
-        """Call the function ``name``."""
+    def prepare(
+        self,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        weights: Mapping[str, torch.Tensor],
+        dtype: torch.dtype | None = None,
+    ) -> Model:
+        """As ``build``, ``eval``, ``to`` and ``load`` in one, carried out with the first question.
+
+        What goes wrong in them is raised by that question.
+        """
         self.load(name)
-        found = self._ask("apply", name, name=name, args=list(args), kwargs=kwargs, device=None)
+        handle = next(self._handles)
+        self._queue.append(
+            ("build", {"handle": handle, "name": name, "args": list(args), "kwargs": dict(kwargs)})
+        )
+        model = Model(self, name, handle, self._transport.generation).eval()
+        if dtype is not None:
+            model.to(dtype=dtype)
+        self._queue.append(("set_parameters", {"handle": handle, "values": dict(weights)}))
+        return model
+
+    def apply(self, name: str, *args: Any, **kwargs: Any) -> Call:
+        """Call the function ``name``; what became of the arguments and where the result lives come along."""
+        return self._apply(None, name, args, kwargs)
+
+    def apply_on(self, device: str, name: str, *args: Any, **kwargs: Any) -> Call:
+        """Call the function ``name`` with its tensors on ``device``, see :meth:`Model.to`."""
+        return self._apply(device, name, args, kwargs)
+
+    def _apply(self, device: str | None, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+        self.load(name)
+        found = self._ask("apply", name, name=name, args=list(args), kwargs=kwargs, device=device)
         return _call(found, len(args), set(kwargs))
+
+    def gradients(
+        self, name: str, *args: Any, cotangents: Sequence[torch.Tensor | None], **kwargs: Any
+    ) -> Gradients:
+        """Gradients of the function ``name``, as :meth:`Model.gradients`; it has no parameters."""
+        self.load(name)
+        asked = {"method": name, "args": list(args), "kwargs": kwargs, "cotangents": list(cotangents)}
+        return _gradients(self._ask("gradients", name, handle=None, **asked, device=None), len(args))
 
     def count_operations(self, name: str, *args: Any, **kwargs: Any) -> dict[str, int]:
         """How often each tensor operation runs in one call of the function ``name``."""
@@ -174,6 +220,7 @@ class Candidate:
 
     def _ask(self, operation: str, name: str | None, /, **arguments: Any) -> Any:
         home = self._homes.get(name, "") if name else ""
+        self._asked = name or self._asked
         hangs = self._hangs.get(home, 0)
         if hangs >= len(PATIENCE):
             raise OutOfTime(f"Not tried: {hangs} calls in a row into {home} ran out of time before this one.")
@@ -220,6 +267,10 @@ class Model:
         found = self._ask("call", **arguments, echo=echo)
         return _call(found, len(args), set(kwargs)) if echo else _call(found, 0, set())
 
+    def shapes(self, *args: Any) -> Any:
+        """The shapes of what a call returns: a tuple for a tensor, a list of them for a pair."""
+        return self._ask("shapes", args=list(args))
+
     def parameters(self) -> dict[str, torch.Tensor]:
         """The named parameters; one that is shared appears under each of its names."""
         found = self._ask("parameters")
@@ -248,17 +299,7 @@ class Model:
             cotangents=list(cotangents),
             device=self._device,
         )
-        if not isinstance(found, dict) or set(found) != {"value", "inputs", "parameters"}:
-            raise Nonsense("the worker's answer was not a set of gradients")
-        inputs, parameters = found["inputs"], found["parameters"]
-        if inputs is None or parameters is None:
-            return Gradients(found["value"], None, None)
-        if not isinstance(inputs, list) or len(inputs) != len(args) or not _is_named(parameters):
-            raise Nonsense("the worker's answer was not a set of gradients")
-        for gradient in (*inputs, *parameters.values()):
-            if gradient is not None and not isinstance(gradient, torch.Tensor):
-                raise Nonsense("a gradient was not a tensor")
-        return Gradients(found["value"], inputs, parameters)
+        return _gradients(found, len(args))
 
     def train(self) -> Model:
         self._later("train", mode=True)
@@ -311,6 +352,21 @@ def _call(found: Any, args: int, kwargs: set[str]) -> Call:
     ):
         raise Nonsense("the worker's answer was not that of a call")
     return Call(found["value"], found["args"], found["kwargs"], [str(device) for device in found["devices"]])
+
+
+def _gradients(found: Any, args: int) -> Gradients:
+    """The answer as the gradients of a call that was made with so many ``args``."""
+    if not isinstance(found, dict) or set(found) != {"value", "inputs", "parameters"}:
+        raise Nonsense("the worker's answer was not a set of gradients")
+    inputs, parameters = found["inputs"], found["parameters"]
+    if inputs is None or parameters is None:
+        return Gradients(found["value"], None, None)
+    if not isinstance(inputs, list) or len(inputs) != args or not _is_named(parameters):
+        raise Nonsense("the worker's answer was not a set of gradients")
+    for gradient in (*inputs, *parameters.values()):
+        if gradient is not None and not isinstance(gradient, torch.Tensor):
+            raise Nonsense("a gradient was not a tensor")
+    return Gradients(found["value"], inputs, parameters)
 
 
 def _counts(found: Any) -> dict[str, int]:

@@ -6,13 +6,10 @@ import contextlib
 import os
 import secrets
 import select
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from . import wire
@@ -21,26 +18,11 @@ from .faults import CandidateError, Died, Exhausted, HostFailed, Nonsense, OutOf
 from .frames import from_bytes, to_bytes
 from .interface import Candidate, Step
 from .launch import Launcher, Worker
+from .limits import WorkerLimits, obituary
+from .stage import Stage
 from .values import MalformedValue, decode, encode
-from .worker import WorkerLimits
 
 _OPEN_SECONDS = 60.0
-_STAGE = "headstart-"
-
-
-def sweep_stages() -> None:
-    """Remove what examiners that were killed have left: staging folders are named for their process."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_STAGE}*-*"):
-        pid = folder.name.removeprefix(_STAGE).partition("-")[0]
-        try:
-            if pid.isdecimal() and folder.is_dir() and not folder.is_symlink():
-                os.kill(int(pid), 0)
-        except ProcessLookupError:
-            shutil.rmtree(folder, ignore_errors=True)
-        except (OSError, OverflowError):
-            continue  # somebody else's
-
-
 _DRAIN_READS = 32
 
 
@@ -81,7 +63,6 @@ class IsolatedTransport:
         deadlines: Deadlines | None = None,
         limits: WorkerLimits | None = None,
         keep_output: int = 64 * 1024,
-        isolation: str = "process",
     ) -> None:
         self._launcher = launcher
         self._deadlines = deadlines or Deadlines()
@@ -90,19 +71,12 @@ class IsolatedTransport:
         self._accelerator: Accelerator | None = None
         self._spent = 0.0
         self.generation = 0
-        self.isolation = isolation
+        self.isolation = str(launcher.level)
         self.output = Output(keep_output)
-        self._stage = Path(tempfile.mkdtemp(prefix=f"{_STAGE}{os.getpid()}-"))
-        folder, scratch = self._stage / "submission", self._stage / "scratch"
-        folder.mkdir()
-        scratch.mkdir()
-        for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        self._stage = Stage.put_up(launcher.stages, files)
         self._opening = {
-            "folder": str(folder),
-            "scratch": str(scratch),
+            "folder": str(self._stage.submission),
+            "scratch": str(self._stage.scratch),
             "homes": dict(homes),
             "refused": {name: list(calls) for name, calls in refused.items()},
         }
@@ -142,17 +116,20 @@ class IsolatedTransport:
 
     def close(self) -> None:
         self._drop()
-        shutil.rmtree(self._stage, ignore_errors=True)
+        self._stage.remove()
 
     def _open(self) -> Worker:
-        worker = self._worker = self._launcher.start(self._limits)
+        worker = self._worker = self._launcher.start(self._limits, self._stage)
+        printed = len(self.output.kept)
         try:
             # asked before a line of the student's has run: nothing of theirs can answer in its place
             self._accelerator = _accelerator(self._exchange(worker, [("open", self._opening)], _OPEN_SECONDS))
         except CandidateError as error:
             self._drop()
             # no line of the student's has run yet, so this is ours
-            raise HostFailed(f"A worker started but did not get ready: {error}") from error
+            own_words = self.output.kept[printed:].decode(errors="replace").strip()[-500:]
+            why = own_words or error
+            raise HostFailed(f"A worker started but did not get ready: {why}") from error
         return worker
 
     def _exchange(self, worker: Worker, steps: Sequence[Step], seconds: float) -> Any:
@@ -167,16 +144,13 @@ class IsolatedTransport:
             return self._answer(frame, number)
         except wire.WireTimeout:
             self._drop()
-            raise OutOfTime(
-                f"No answer within {seconds:.3g} s, so the call was stopped. "
-                "Is there a loop that never ends, or one over single elements?"
-            ) from None
+            raise OutOfTime.after(seconds) from None
         except wire.WireClosed:
             try:
                 code = worker.exit_code(2.0)
             finally:
                 self._drop()
-            raise Died(_obituary(code)) from None
+            raise Died(_obituary(code, obituary(worker.breach, self._limits))) from None
         except (wire.WireError, MalformedValue, ValueError) as error:
             self._drop()
             raise Nonsense(
@@ -249,14 +223,16 @@ def _accelerator(found: Any) -> Accelerator:
     raise Nonsense("the worker did not say which accelerator it has")
 
 
-def _obituary(code: int | None) -> str:
-    if code is None:
+def _obituary(code: int | None, breach: str) -> str:
+    if breach:
+        how = breach.rstrip(".")
+    elif code is None:
         how = "it closed its connection to the grader"
     elif code >= 0:
         how = f"it ended the process itself (exit code {code}). Remove calls such as sys.exit or os._exit"
     else:
         how = _SIGNALS.get(-code, f"it was ended by signal {-code} ({signal.strsignal(-code) or 'unknown'})")
-    return f"The code stopped without an answer: {how}."
+    return f"The code stopped without an answer: {how}{'' if how.endswith('?') else '.'}"
 
 
 def isolated_candidate(

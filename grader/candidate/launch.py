@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol, Self
@@ -16,10 +15,12 @@ from typing import Protocol, Self
 from .accelerator import CHOSEN_BY
 from .faults import HostFailed
 from .host import READY
-from .levels import warm_start_possible
-from .worker import WorkerLimits
+from .levels import ROOT, Level, offered, warm_start_possible
+from .limits import WorkerLimits
+from .namespaces import wrapped
+from .probing import boot
+from .stage import Stage, new_folder, remove
 
-ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 120.0
 _BURIAL_SECONDS = 5.0
 # what an interpreter needs to find its libraries; nothing of the caller's own environment
@@ -40,6 +41,7 @@ class Worker(Protocol):
 
     connection: socket.socket
     output: int
+    breach: str  # the limit for which it was ended, known with its exit code
 
     def kill(self) -> None:
         """End it and all it started."""
@@ -52,12 +54,15 @@ class Worker(Protocol):
 
 
 class Launcher(Protocol):
-    """Starts workers."""
+    """Starts workers, each on its stage, which has to lie in ``stages`` if that is given."""
+
+    level: Level
+    stages: Path | None
 
     def ready(self) -> None:
         """Wait until workers can be started. Raises HostFailed when they cannot."""
 
-    def start(self, limits: WorkerLimits) -> Worker:
+    def start(self, limits: WorkerLimits, stage: Stage) -> Worker:
         """Raises HostFailed when no worker can be started."""
 
     def close(self) -> None:
@@ -69,19 +74,19 @@ def _environment() -> dict[str, str]:
     return {**passed, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _boot(module: str, call: str) -> list[str]:
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.candidate import {module}; {call}"
-    return [sys.executable, "-I", "-c", code]
-
-
 class WarmHost:
     """Workers forked from one host process. Linux only; may be used from forks of this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: Level = Level.PROCESS) -> None:
+        self.level = level
+        stages = new_folder()
+        stages.chmod(0o711)  # workers have to pass through it to their own
+        self.stages: Path | None = stages
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = boot("host", f"host.main({theirs.fileno()}, {str(ROOT)!r}, {str(level)!r})")
         with theirs:
             self._process = subprocess.Popen(
-                _boot("host", f"host.main({theirs.fileno()}, {str(ROOT)!r})"),
+                wrapped(command, stages) if level is Level.NAMESPACED else command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env=_environment(),
@@ -112,14 +117,15 @@ class WarmHost:
     def pid(self) -> int:
         return self._process.pid
 
-    def start(self, limits: WorkerLimits) -> Worker:
+    def start(self, limits: WorkerLimits, stage: Stage) -> Worker:
         self.ready()
         connection, theirs = socket.socketpair()
         lifeline, their_lifeline = socket.socketpair()
         output, their_output = os.pipe()
         try:
             descriptors = [theirs.fileno(), their_output, their_lifeline.fileno()]
-            socket.send_fds(self._control, [json.dumps(asdict(limits)).encode()], descriptors)
+            asked = {"limits": asdict(limits), "folder": str(stage.folder), "user": stage.user}
+            socket.send_fds(self._control, [json.dumps(asked).encode()], descriptors)
         except OSError as error:
             raise HostFailed("The host that runs submissions is gone. Start the grader again.") from error
         finally:
@@ -135,6 +141,8 @@ class WarmHost:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self.stages is not None:
+            remove(self.stages)
 
     def __enter__(self) -> Self:
         return self
@@ -147,6 +155,7 @@ class _WarmWorker:
     def __init__(self, connection: socket.socket, output: int, lifeline: socket.socket) -> None:
         self.connection = connection
         self.output = output
+        self.breach = ""
         self._lifeline = lifeline
 
     def kill(self) -> None:
@@ -173,26 +182,35 @@ class _WarmWorker:
                 "The host that runs submissions ended, or could start no more processes. Grade again with "
                 "--resume; should it come back, one of the submissions in progress may be the cause."
             )
-        code = json.loads(word)["exit"]
+        told = json.loads(word)
+        self.breach = str(told["breach"])
+        code = told["exit"]
         return code if isinstance(code, int) else None
 
 
 class ColdStarter:
     """A fresh interpreter for every worker: slower, for platforms without a safe fork."""
 
+    stages: Path | None = None
+
+    def __init__(self, level: Level = Level.PROCESS) -> None:
+        if level > Level.CONFINED:
+            raise HostFailed(f"Workers that start cold cannot be {level}; ask for {Level.CONFINED}.")
+        self.level = level
+
     def ready(self) -> None:
         """There is nothing to wait for."""
 
-    def start(self, limits: WorkerLimits) -> Worker:
+    def start(self, limits: WorkerLimits, stage: Stage) -> Worker:
         connection, theirs = socket.socketpair()
         output, their_output = os.pipe()
         call = (
-            f"import socket; worker.main(socket.socket(fileno={theirs.fileno()}), 1, "
-            f"worker.WorkerLimits(**{asdict(limits)!r}), {str(ROOT)!r})"
+            f"worker.start_cold({theirs.fileno()}, {asdict(limits)!r}, {str(stage.folder)!r}, "
+            f"{stage.user!r}, {str(self.level)!r}, {str(ROOT)!r})"
         )
         try:
             process = subprocess.Popen(
-                _boot("worker", call),
+                boot("worker", call),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=their_output,
@@ -215,6 +233,7 @@ class _ColdWorker:
     def __init__(self, connection: socket.socket, output: int, process: subprocess.Popen[bytes]) -> None:
         self.connection = connection
         self.output = output
+        self.breach = ""
         self._process = process
 
     def kill(self) -> None:
@@ -234,6 +253,7 @@ class _ColdWorker:
             return None
 
 
-def launcher() -> Launcher:
-    """The fastest way to start workers on this platform."""
-    return WarmHost() if warm_start_possible() else ColdStarter()
+def launcher(level: Level | None = None) -> Launcher:
+    """The fastest way to start workers on this platform, at that level or the highest offered."""
+    level = offered() if level is None else level
+    return WarmHost(level) if warm_start_possible() else ColdStarter(level)

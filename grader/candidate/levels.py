@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from enum import IntEnum
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Level(IntEnum):
@@ -28,9 +34,33 @@ class Level(IntEnum):
             raise ValueError(f"there is no isolation level {name!r}; the levels are {known}") from None
 
 
+@cache
+def offers() -> Mapping[Level, str]:
+    """Each level, and why this machine does not offer it (empty: it does).
+
+    The upper two are tried for real, each in a short-lived process, once in the life of this one.
+    """
+    found = {Level.NONE: "", Level.PROCESS: "" if os.name == "posix" else "it needs a POSIX system"}
+    for level in (Level.CONFINED, Level.NAMESPACED):
+        found[level] = _why_not(level, found[Level(level - 1)])
+    return found
+
+
 def offered() -> Level:
     """The highest level that this grader can put up on this machine."""
-    return Level.PROCESS if os.name == "posix" else Level.NONE
+    return max(level for level, why_not in offers().items() if not why_not)
+
+
+def _why_not(level: Level, below: str) -> str:
+    if sys.platform != "linux":
+        return "it is made of parts of Linux"
+    if importlib.util.find_spec("grader.candidate.probing") is None:
+        return "it is for grading, and this is a student's copy"
+    if below:
+        return f"it stands on {Level(level - 1)}, which is not offered"
+    from .probing import try_out
+
+    return try_out(level)
 
 
 def warm_start_possible() -> bool:

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import bdb
-from collections.abc import Mapping, Sequence
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from .accelerator import Accelerator
-from .faults import HostFailed, describe, revive
+from .faults import HostFailed, OutOfTime, describe, revive
 from .interface import Candidate, Step
 from .values import plain
 from .workbench import Workbench
 
 
 class LocalTransport:
-    """Performs operations directly; the student's exception stays the cause of what is raised."""
+    """Performs operations directly; the student's exception stays the cause of what is raised.
+
+    With ``call_seconds``, a call that takes longer is stopped where the system has interval timers
+    (not on Windows), and at the next line of Python that it reaches.
+    """
 
     generation = 0
     isolation = "none"
 
-    def __init__(self, folder: Path, homes: Mapping[str, str], refused: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        homes: Mapping[str, str],
+        refused: Mapping[str, Sequence[str]],
+        call_seconds: float | None = None,
+    ) -> None:
         self._workbench = Workbench(folder, homes, refused)
         self._folder = folder
+        self._call_seconds = call_seconds
 
     def request(
         self,
@@ -31,10 +47,15 @@ class LocalTransport:
         patience: float = 1.0,
         before: Sequence[Step] = (),
     ) -> Any:
+        seconds = None if self._call_seconds is None else patience * self._call_seconds
         try:
-            for earlier, its_arguments in before:
-                self._workbench.perform(earlier, plain(dict(its_arguments)))
-            return self._workbench.perform(operation, plain(dict(arguments)))
+            with _within(seconds):
+                for earlier, its_arguments in before:
+                    self._workbench.perform(earlier, plain(dict(its_arguments)))
+                return self._workbench.perform(operation, plain(dict(arguments)))
+        except _Overdue as error:
+            lines = revive(describe(error, self._folder)).lines
+            raise OutOfTime.after(seconds or 0.0, lines) from None
         except (KeyboardInterrupt, bdb.BdbQuit, HostFailed):
             raise
         except BaseException as error:
@@ -52,6 +73,40 @@ def local_candidate(
     homes: Mapping[str, str],
     refused: Mapping[str, Sequence[str]] | None = None,
     problems: Mapping[str, str] | None = None,
+    call_seconds: float | None = None,
 ) -> Candidate:
     """The code in ``folder`` as a candidate that runs here and is trusted as its author is."""
-    return Candidate(LocalTransport(folder, homes, refused or {}), homes, problems)
+    return Candidate(LocalTransport(folder, homes, refused or {}, call_seconds), homes, problems)
+
+
+class _Overdue(BaseException):
+    """Raised in the midst of a call that takes too long; no ``except Exception`` should hold it up."""
+
+
+@contextmanager
+def _within(seconds: float | None) -> Iterator[None]:
+    """Raise _Overdue in the block once it has taken so long, and again each second until it ends."""
+    timed = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if seconds is None or not timed:
+        yield
+        return
+    over = False
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if not over and not _is_debugging():  # at a breakpoint a person takes their time
+            raise _Overdue
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        over = True
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _is_debugging() -> bool:
+    monitoring = getattr(sys, "monitoring", None)  # what debuggers use from Python 3.14 on
+    watched = monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
+    return watched or sys.gettrace() is not None

@@ -1,8 +1,9 @@
 """Plain data, the only thing that crosses the wall.
 
-A value is None, bool, int, float, str, a tensor, or a list, tuple or dict of values. Whatever
-else a student's code returns arrives as an :class:`Opaque`, which only knows its type's name,
-so a false ``__eq__``, a tensor subclass or a made-up ``.shape`` cannot survive the crossing.
+A value is None, bool, int, float, str, a tensor, or a list, tuple or dict of values. A figure
+arrives as what it shows, see :class:`Described`. Whatever else a student's code returns arrives
+as an :class:`Opaque`, which only knows its type's name, so a false ``__eq__``, a tensor subclass
+or a made-up ``.shape`` cannot survive the crossing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from . import figures
 
 MAX_DEPTH = 16
 MAX_NODES = 20_000
@@ -46,6 +49,17 @@ class Opaque:
     """Something that is not plain data; all that is known of it is the name of its type."""
 
     type_name: str
+
+
+@dataclass(frozen=True)
+class Described:
+    """Something that cannot cross itself, but whose content can: its type's name and that content.
+
+    So far a matplotlib figure, with what :func:`grader.candidate.figures.facts_of` says of it.
+    """
+
+    type_name: str
+    facts: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,8 @@ class _Plain:
             return {self._key(key): self.convert(part, depth + 1) for key, part in dict.items(value)}
         if issubclass(kind, torch.dtype | torch.device):
             return str(value)
+        if figures.is_figure(value):
+            return Described(type_name(value), self.convert(figures.facts_of(value), depth + 1))
         return Opaque(type_name(value))
 
     def _key(self, key: Any) -> str | int:
@@ -151,13 +167,15 @@ def laid_out(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
 def encode(value: object) -> tuple[object, dict[str, torch.Tensor]]:
     """Plain data as a JSON tree and the tensors it refers to by number."""
     tensors: dict[str, torch.Tensor] = {}
+    names: dict[int, str] = {}
 
     def tree(part: object) -> object:
         match part:
             case None | bool() | int() | float() | str():
                 return part
             case torch.Tensor():
-                name = str(len(tensors))
+                # one tensor in two places is sent once, and is one tensor at the other end
+                name = names.setdefault(id(part), str(len(tensors)))
                 tensors[name] = part
                 if part.is_contiguous():
                     return {_TAG: "tensor", "n": name}
@@ -170,6 +188,8 @@ def encode(value: object) -> tuple[object, dict[str, torch.Tensor]]:
                 return {_TAG: "dict", "v": [[key, tree(item)] for key, item in part.items()]}
             case Opaque():
                 return {_TAG: "opaque", "v": part.type_name}
+            case Described():
+                return {_TAG: "described", "v": [part.type_name, tree(part.facts)]}
             case _:
                 raise MalformedValue(f"{type(part).__name__} is not plain data")
 
@@ -240,10 +260,19 @@ def decode(tree: object, tensors: dict[str, torch.Tensor], *, keep_strides: bool
             raise MalformedValue("a type's name was expected")
         return Opaque(legible(content[:200]))
 
+    def described(content: object, depth: int) -> Described:
+        if not isinstance(content, list) or len(content) != 2:
+            raise MalformedValue("a type's name and a description were expected")
+        facts = value(content[1], depth + 1)
+        if not isinstance(facts, dict):
+            raise MalformedValue("a description was expected")
+        return Described(opaque(content[0], depth).type_name, facts)
+
     readers: dict[str, Callable[[object, int], Any]] = {
         "tuple": lambda content, depth: tuple(items(content, depth)),
         "list": items,
         "dict": mapping,
         "opaque": opaque,
+        "described": described,
     }
     return value(tree, 0)

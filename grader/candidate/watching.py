@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .faults import Refusal
@@ -22,58 +21,60 @@ def refusal_message(name: str) -> str:
     )
 
 
-class _RefuseFunctions(TorchFunctionMode):
-    """Refuses torch functions by name, under whatever alias the student calls them."""
+# Where else in torch a function can be reached, besides the place its public name says.
+_OTHER_PLACES = (torch._C._nn, torch.ops.aten, torch)
 
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__()
-        self._names = names
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        if self.refuses(func):
-            raise Refusal(refusal_message(getattr(func, "__name__", "this function")))
-        return func(*args, **(kwargs or {}))
-
-    def refuses(self, func: Callable[..., Any]) -> bool:
-        name = getattr(func, "__name__", "")
-        if name not in self._names:
-            return False
-        full = resolve_name(func)
-        return full is None or full.startswith(("torch.", "aten."))
+_armed: frozenset[str] = frozenset()  # the dotted names that are refused at this moment
 
 
 @contextmanager
 def refusing(names: Iterable[str]) -> Iterator[None]:
-    """Within it, calling a function of ``names`` (dotted) raises Refusal.
-
-    A module class among them (``torch.nn.MultiheadAttention``) is refused where it is built.
-    """
-    functions = frozenset(name.rpartition(".")[2] for name in names)
-    if not functions:
-        yield
-        return
-    classes = [found for name in names if isinstance(found := _resolve(name), type)]
-    originals = [(cls, cls.__init__) for cls in classes]  # type: ignore[misc]
+    """Within it, calling a function of ``names`` (dotted) raises Refusal, and so does building a class."""
+    global _armed
+    before, _armed = _armed, frozenset(names)
     try:
-        for cls in classes:
-            _refuse_construction(cls)
-        with _RefuseFunctions(functions):
-            yield
+        yield
     finally:
-        for cls, original in originals:
-            cls.__init__ = original  # type: ignore[misc]
+        _armed = before
 
 
-def _refuse_construction(cls: type) -> None:
-    def refuse(self: object, *args: object, **kwargs: object) -> None:
-        raise Refusal(refusal_message(cls.__name__))
+def watch_over(names: Iterable[str]) -> None:
+    """Prepare for ``refusing`` these names; to be called before a student's file is imported.
 
-    cls.__init__ = refuse  # type: ignore[misc]
+    Each is exchanged, where it lives, for a function that looks whether it is refused just now, so
+    that an alias the file makes is watched, too. (A mode that sees every call would do as well,
+    and make each of them slower.)
+    """
+    for name in names:
+        for place, attribute in _places(name):
+            original = getattr(place, attribute)
+            if not hasattr(original, "_watched"):
+                setattr(place, attribute, _watched(name, original))
 
 
-def _resolve(dotted: str) -> object:
+def _places(dotted: str) -> list[tuple[Any, str]]:
+    """Each object and attribute under which the function, or the class's constructor, is found."""
+    home, _, attribute = dotted.rpartition(".")
+    found = getattr(_resolve(home), attribute, None)
+    if isinstance(found, type):
+        return [(found, "__init__")]
+    others = [(place, attribute) for place in _OTHER_PLACES if hasattr(place, attribute)]
+    return [(_resolve(home), attribute), *others] if found is not None else others
+
+
+def _watched(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if name in _armed:
+            raise Refusal(refusal_message(name))
+        return original(*args, **kwargs)
+
+    function._watched = True  # type: ignore[attr-defined]
+    function.__name__ = function.__qualname__ = getattr(original, "__name__", name.rpartition(".")[2])
+    function.__doc__ = original.__doc__
+    return function
+
+
+def _resolve(dotted: str) -> Any:
     found: object = torch
     for part in dotted.split(".")[1:]:
         found = getattr(found, part, None)

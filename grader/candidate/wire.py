@@ -16,6 +16,7 @@ MAX_PAYLOAD = 256 * 1024 * 1024
 _LENGTHS = struct.Struct("!4sIQ")
 _MAGIC = b"HSF1"
 _CHUNK = 1024 * 1024
+_SMALL = 64 * 1024
 
 
 class WireError(Exception):
@@ -43,7 +44,10 @@ def send_frame(sock: socket.socket, header: bytes, payload: bytes, deadline: flo
     """Write one frame. Raises WireClosed, WireTimeout, or WireError when it is over a cap."""
     if len(header) > MAX_HEADER or len(payload) > MAX_PAYLOAD:
         raise WireError("the frame is larger than a frame may be")
-    for part in (_LENGTHS.pack(_MAGIC, len(header), len(payload)) + header, payload):
+    # in one piece as far as it goes: each piece wakes the other end, which then waits for the next
+    start = _LENGTHS.pack(_MAGIC, len(header), len(payload)) + header
+    whole = len(start) + len(payload) <= _CHUNK
+    for part in (start + payload,) if whole else (start, payload):
         view = memoryview(part)
         while view:
             try:
@@ -67,25 +71,32 @@ def receive_frame(
     Raises WireClosed, WireTimeout, or WireError for lengths that no frame has.
     """
 
-    def read(count: int) -> bytearray:
-        buffer = bytearray()
+    buffer = bytearray()
+
+    def fill(count: int) -> None:
+        """Read on until ``count`` bytes are there; what a small frame holds comes in one piece."""
         while len(buffer) < count:
             left = _remaining(deadline)
             try:
                 if wait is not None:
                     wait(left)
                 sock.settimeout(_remaining(deadline))
-                part = sock.recv(min(count - len(buffer), _CHUNK))
+                part = sock.recv(max(_SMALL, min(count - len(buffer), _CHUNK)))
             except TimeoutError as error:
                 raise WireTimeout("no answer in time") from error
             except OSError as error:
                 raise WireClosed("the other end is gone") from error
             if not part:
                 raise WireClosed("the other end is gone")
-            buffer += part
-        return buffer
+            buffer.extend(part)
 
-    magic, header_length, payload_length = _LENGTHS.unpack(bytes(read(_LENGTHS.size)))
+    fill(_LENGTHS.size)
+    magic, header_length, payload_length = _LENGTHS.unpack(bytes(buffer[: _LENGTHS.size]))
     if magic != _MAGIC or header_length > MAX_HEADER or payload_length > MAX_PAYLOAD:
         raise WireError("the frame's lengths are not those of a frame")
-    return bytes(read(header_length)), bytes(read(payload_length))
+    end = _LENGTHS.size + header_length
+    fill(end + payload_length)
+    if len(buffer) > end + payload_length:
+        raise WireError("there is more than one frame")
+    view = memoryview(buffer)
+    return bytes(view[_LENGTHS.size : end]), bytes(view[end:])

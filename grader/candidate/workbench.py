@@ -7,6 +7,7 @@ Every operation takes and returns plain data, see :mod:`grader.candidate.values`
 from __future__ import annotations
 
 import inspect
+import os
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,9 +18,10 @@ from torch import nn
 
 from . import accelerator
 from .faults import Unusable
+from .figures import forget_figures
 from .loading import Loader
 from .values import plain
-from .watching import CountOperations, refusing
+from .watching import CountOperations, refusing, watch_over
 
 
 class Workbench:
@@ -33,9 +35,10 @@ class Workbench:
         self.folder = folder
         self._loader = Loader(folder, homes)
         self._refused = {name: tuple(calls) for name, calls in refused.items()}
+        watch_over({call for calls in self._refused.values() for call in calls})
         self._built: dict[int, tuple[str, Any]] = {}
-        self._next = 1
         self.accelerator = accelerator.prepare()  # before any backward pass
+        os.environ.setdefault("MPLBACKEND", "Agg")  # a plot must neither need a screen nor wait for anyone
 
     def perform(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Carry out one operation. Raises what the student's code raises, Refusal or Unusable."""
@@ -47,6 +50,7 @@ class Workbench:
     def do_begin(self, seed: int) -> None:
         """A new test: forget what the last one built, and draw from ``seed``."""
         self._built.clear()
+        forget_figures()
         random.seed(seed)
         # not torch.manual_seed: where CUDA was never used it notes a stack trace for later, every time
         torch.default_generator.manual_seed(seed)
@@ -57,16 +61,14 @@ class Workbench:
         """Import the file that defines ``name``; says where its code starts."""
         return _where(self._find(name), self.folder)
 
-    def do_build(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
-        """Construct the class ``name``; the number it is known by from now on."""
+    def do_build(self, handle: int, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Construct the class ``name``, known as number ``handle`` from now on."""
         kind = self._find(name)
         if not isinstance(kind, type):
             raise Unusable(f"{name} must be a class, it is {type(kind).__name__}.")
         with refusing(self._refused.get(name, ())):
             built = kind(*args, **kwargs)
-        handle, self._next = self._next, self._next + 1
         self._built[handle] = (name, built)
-        return handle
 
     def do_parameters(self, handle: int) -> dict[str, Any]:
         """The named parameters, shared ones under each of their names."""
@@ -103,14 +105,18 @@ class Workbench:
             self._method(handle, method), self._built_name(handle), args, kwargs, device, echo
         )
 
+    def do_shapes(self, handle: int, args: Sequence[Any]) -> Any:
+        """The shapes of what a call returns, in its own nesting: for answers too large to send about."""
+        with refusing(self._refused.get(self._built_name(handle), ())):
+            value = self._method(handle, "forward")(*args)
+        return _shapes(value)
+
     def do_apply(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], device: str | None
     ) -> dict[str, Any]:
         """Call a function of a file by its name; as ``call``."""
-        function = self._find(name)
-        if not callable(function):
-            raise Unusable(f"{name} must be a function, it is {type(function).__name__}.")
-        return self._called(function, name, args, kwargs, device, echo=True)
+        function, owner = self._target(None, name)
+        return self._called(function, owner, args, kwargs, device, echo=True)
 
     def _called(
         self,
@@ -133,7 +139,7 @@ class Workbench:
 
     def do_gradients(
         self,
-        handle: int,
+        handle: int | None,
         method: str,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
@@ -142,14 +148,16 @@ class Workbench:
     ) -> dict[str, Any]:
         """Differentiate the outputs, weighted by ``cotangents``, for floating ``args`` and parameters.
 
+        ``method`` is a method of the object ``handle``, or without one a function of a file.
         ``inputs`` and ``parameters`` hold None where no gradient arrives; both are None when an
         output does not have its cotangent's shape (the caller sees that in ``value``).
         """
         args = [_leaf(argument) for argument in _to_device([*args], device)]
         kwargs = _to_device({**kwargs}, device)
-        parameters = self._parameters(handle)
-        with refusing(self._refused.get(self._built_name(handle), ())), torch.enable_grad():
-            value = self._method(handle, method)(*args, **kwargs)
+        parameters = {} if handle is None else self._parameters(handle)
+        target, owner = self._target(handle, method)
+        with refusing(self._refused.get(owner, ())), torch.enable_grad():
+            value = target(*args, **kwargs)
             outputs = list(value) if isinstance(value, tuple | list) else [value]
             chosen = [
                 (out, cot.to(out.device, out.dtype))
@@ -189,15 +197,23 @@ class Workbench:
         self, handle: int | None, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> dict[str, int]:
         """How often each tensor operation runs in one call of a method, or of a function without handle."""
-        target = self._find(name) if handle is None else self._method(handle, name)
-        if not callable(target):
-            raise Unusable(f"{name} cannot be called.")
-        with CountOperations() as counting, torch.no_grad():
+        target, owner = self._target(handle, name)
+        with refusing(self._refused.get(owner, ())), CountOperations() as counting, torch.no_grad():
             target(*args, **kwargs)
         return dict(counting.counts)
 
     def _find(self, name: str) -> Any:
         return self._loader.find(name)
+
+    def _target(self, handle: int | None, name: str) -> tuple[Any, str]:
+        """A method of the object ``handle``, or without one a function; and under whose name it is refused
+        library calls."""
+        if handle is not None:
+            return self._method(handle, name), self._built_name(handle)
+        function = self._find(name)
+        if not callable(function):
+            raise Unusable(f"{name} must be a function, it is {type(function).__name__}.")
+        return function, name
 
     def _built_name(self, handle: int) -> str:
         if handle not in self._built:
@@ -248,6 +264,13 @@ def _to_device(value: Any, device: str | None) -> Any:
     if isinstance(value, dict):
         return {key: _to_device(part, device) for key, part in value.items()}
     return value
+
+
+def _shapes(value: object) -> Any:
+    """Tensors replaced by their shapes, as far as values nest in tuples and lists."""
+    if isinstance(value, tuple | list):
+        return [_shapes(part) for part in value[:16]]
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else None
 
 
 def _tensors(value: object) -> list[torch.Tensor]:

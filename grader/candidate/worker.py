@@ -7,28 +7,24 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import asdict, dataclass
+import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from . import wire
 from .accelerator import CHOSEN_BY, real_accelerator
-from .faults import describe
+from .confinement import give_up
+from .faults import MAX_MESSAGE, describe
 from .frames import from_bytes, to_bytes
+from .levels import Level
+from .limits import WorkerLimits, explanation, limit
+from .rules import Rules, find_rules
+from .stage import Stage
 from .values import MalformedValue, decode, encode
 from .workbench import Workbench
 
 _PR_SET_PDEATHSIG = 1
-
-
-@dataclass(frozen=True)
-class WorkerLimits:
-    """What a worker may use: bytes of memory beyond the interpreter's own, CPU seconds, bytes a file."""
-
-    memory_bytes: int = 2048 * 1024 * 1024
-    cpu_seconds: int = 150
-    file_bytes: int = 64 * 1024 * 1024
-    open_files: int = 128
 
 
 def settle(connection: socket.socket, output: int) -> socket.socket:
@@ -64,30 +60,6 @@ def _highest_descriptor() -> int:
     return 4096
 
 
-def limit(limits: WorkerLimits) -> None:
-    """Set what the kernel will hold this process to. Does nothing where there are no such limits."""
-    try:
-        import resource
-    except ImportError:
-        return
-    wanted = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: limits.cpu_seconds,
-        resource.RLIMIT_FSIZE: limits.file_bytes,
-        resource.RLIMIT_NOFILE: limits.open_files,
-    }
-    # a GPU's driver maps far more memory than it uses: no limit on that can be kept then
-    if sys.platform == "linux" and real_accelerator() is None:
-        # RLIMIT_AS counts mapped libraries too: allow what is mapped already, and then the limit
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        wanted[resource.RLIMIT_AS] = pages * resource.getpagesize() + limits.memory_bytes
-    for kind, value in wanted.items():
-        hard = resource.getrlimit(kind)[1]
-        ceiling = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(kind, (ceiling, ceiling))
-
-
 def die_with_parent() -> None:
     """On Linux: be killed when the process that started this one ends."""
     if sys.platform == "linux":
@@ -96,7 +68,7 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, limits: WorkerLimits, *, confined: bool) -> None:
     """Answer requests until the examiner hangs up. The first request is ``open``."""
     workbench: Workbench | None = None
     while True:
@@ -119,7 +91,10 @@ def serve(connection: socket.socket) -> None:
             reply: dict[str, Any] = {"id": number, "ok": tree}
         except BaseException as error:
             folder = workbench.folder if workbench else Path("/nonexistent")
-            reply, payload = {"id": number, "error": describe(error, folder)}, {}
+            report = describe(error, folder)
+            with contextlib.suppress(BaseException):  # the exception's class may define what is looked at
+                _explain(report, explanation(error, limits, confined=confined))
+            reply, payload = {"id": number, "error": report}, {}
         _flush()
         try:
             wire.send_frame(connection, *to_bytes(reply, payload))
@@ -130,9 +105,18 @@ def serve(connection: socket.socket) -> None:
             wire.send_frame(connection, *to_bytes(refused, {}))
 
 
+def _explain(report: dict[str, Any], why: str) -> None:
+    """Add to an error of the student's code which limit stands behind it."""
+    if why and report["kind"] == "raised":
+        said = report["message"][: MAX_MESSAGE - len(why) - 2].rstrip(". ")
+        report["message"] = f"{said}. {why}" if said else why
+
+
 def _open(arguments: dict[str, Any]) -> Workbench:
     folder = Path(arguments["folder"])
     os.environ["HOME"] = os.environ["TMPDIR"] = arguments["scratch"]
+    os.environ["USER"] = "candidate"  # libraries ask for a name, and the list of users may be closed
+    tempfile.tempdir = None  # the host may have looked for another
     os.chdir(arguments["scratch"])
     sys.dont_write_bytecode = True
     return Workbench(folder, arguments["homes"], arguments["refused"])
@@ -144,15 +128,35 @@ def _flush() -> None:
             getattr(sys, name).flush()
 
 
-def main(connection: socket.socket, output: int, limits: WorkerLimits, forget: str | None = None) -> None:
+def main(
+    connection: socket.socket,
+    output: int,
+    limits: WorkerLimits,
+    stage: Stage,
+    rules: Rules,
+    forget: str | None = None,
+) -> None:
     """Become the worker: never returns. ``forget`` is a folder to take off ``sys.path``."""
     code = 70
     try:
         die_with_parent()
         settled = settle(connection, output)
-        limit(limits)
+        limit(limits, own_user=stage.user is not None)
+        give_up(rules, stage)
+        die_with_parent()  # again: the kernel forgets it when the user changes
         sys.path[:] = [entry for entry in sys.path if entry and entry != forget]
-        serve(settled)
+        serve(settled, limits, confined=rules.confines)
         code = 0
+    except OSError as error:  # the wall could not be put up: said before the student's code is seen
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:
         os._exit(code)
+
+
+def start_cold(
+    connection: int, limits: dict[str, int], folder: str, user: int | None, level: str, root: str
+) -> None:
+    """Become the worker in an interpreter of its own; what the warm host prepares is prepared here."""
+    rules = find_rules(Level.named(level), accelerator=real_accelerator() is not None)
+    stage = Stage(Path(folder), user)
+    main(socket.socket(fileno=connection), 1, WorkerLimits(**limits), stage, rules, root)

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from grader.candidate.interface import Candidate
 from tests.support.drawing import Draw
-from tests.support.layers import LAYERS, MultiHeadAttentionLayer
+from tests.support.layers import CrossAttentionLayer, MultiHeadAttentionLayer, SelfAttentionLayer
 
 from .findings import Finding
 from .interview import interview
+from .parallel import interview_parallel
+from .patterns import interview_patterns
+from .plots import interview_plots
 from .splitting import interview_split
+
+# An exercise may do without: its failures then say what was observed, and give no name to it.
+INTERVIEWS: dict[str, Callable[[Candidate, Draw], list[Finding]]] = {
+    "self_attention": lambda candidate, draw: interview(SelfAttentionLayer(candidate, draw)),
+    "cross_attention": lambda candidate, draw: interview(CrossAttentionLayer(candidate, draw)),
+    "split_heads": lambda candidate, draw: interview_split(MultiHeadAttentionLayer(candidate, draw)),
+    "multi_head_attention": lambda candidate, draw: interview(MultiHeadAttentionLayer(candidate, draw)),
+    "head_plots": interview_plots,
+    "head_patterns": interview_patterns,
+    "parallel_heads": interview_parallel,
+}
 
 
 def diagnose(exercise: str, candidate: Candidate, seed: int) -> list[Finding]:
@@ -17,11 +33,8 @@ def diagnose(exercise: str, candidate: Candidate, seed: int) -> list[Finding]:
     Empty for a right answer, for what has no name, and for an exercise without an interview.
     Raises CandidateError or AssertionError when the candidate answers in no way that can be read.
     """
-    kind = LAYERS.get(exercise)
-    if kind is None:
+    ask = INTERVIEWS.get(exercise)
+    if ask is None:
         return []
     candidate.begin(seed)
-    layer = kind(candidate, Draw(seed))
-    if exercise == "split_heads" and isinstance(layer, MultiHeadAttentionLayer):
-        return interview_split(layer)
-    return interview(layer)
+    return ask(candidate, Draw(seed))

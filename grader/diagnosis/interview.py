@@ -43,6 +43,7 @@ def interview(layer: Layer) -> list[Finding]:
 
     Raises CandidateError or AssertionError only when the candidate can no longer be asked.
     """
+    layer.candidate.load(layer.class_name)  # a file that cannot be imported says so itself
     try:
         model = layer.build()
         model.parameters()

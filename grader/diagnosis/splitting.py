@@ -17,6 +17,7 @@ from .findings import Finding, finding
 
 def interview_split(layer: MultiHeadAttentionLayer) -> list[Finding]:
     """The diagnoses of split_heads, most telling first; none for a right one."""
+    layer.candidate.load(layer.class_name)
     try:
         return _interview(layer)
     except Refused:

@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from grader.candidate.interface import Candidate
-from grader.candidate.isolated import Deadlines, IsolatedTransport, sweep_stages
+from grader.candidate.isolated import Deadlines, IsolatedTransport
 from grader.candidate.launch import Launcher
-from grader.candidate.levels import Level, offered
+from grader.candidate.limits import WorkerLimits
+from grader.candidate.stage import sweep
 from grader.candidate.warmth import warm_up
-from grader.candidate.worker import WorkerLimits, die_with_parent
+from grader.candidate.worker import die_with_parent
 from grader.examination.sitting import Sitting
 from grader.examination.suite import Suite
 from grader.examination.verdicts import InfrastructureFault
@@ -49,6 +50,9 @@ class _Child:
 class LocalEngine:
     """Grades submissions on this machine, ``jobs`` at a time. Use as a context manager.
 
+    ``faults`` has, for each submission that could not be graded, one line on what failed and then
+    the traceback. That may quote hidden tests, so no result holds it.
+
     Raises HostFailed on entry when no candidate can be started here.
     """
 
@@ -57,10 +61,11 @@ class LocalEngine:
         self._suite = suite
         self._jobs = max(1, jobs)
         self._launcher = launcher
+        self.faults: dict[str, str] = {}  # by submission, what went wrong on our side: not for students
         self._children: dict[int, _Child] = {}  # by the descriptor their answer arrives on
 
     def __enter__(self) -> LocalEngine:
-        sweep_stages()
+        sweep()
         warm_up()
         self._launcher.ready()  # before the first fork, so that none of them has to wait
         return self
@@ -171,7 +176,8 @@ class LocalEngine:
         except ValueError:
             answer = {"fault": "The examiner ended before it had a result."}
         if "fault" in answer:
-            return broken(self._paper, child.submission, answer["fault"], child.started_at, duration)
+            self.faults[child.submission.id] = answer["fault"]
+            return broken(self._paper, child.submission, child.started_at, duration)
         outcomes = {
             test: Outcome(**{**fields, "status": TestStatus(fields["status"])})
             for test, fields in answer["outcomes"].items()
@@ -188,8 +194,3 @@ def _headline(error: BaseException) -> str:
 def _end(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def isolation_here() -> Level:
-    """The level at which this engine keeps candidates apart."""
-    return offered()

@@ -14,6 +14,11 @@ from grader.results import Environment, Result, Status, TestStatus
 from grader.scoring import Outcome, SuiteTest, score
 from grader.submissions.model import Submission
 
+NOT_GRADED = (
+    "This submission could not be graded. The fault is the grader's, not the student's, and costs no points; "
+    "it will be tried again."
+)
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -44,13 +49,15 @@ def marked(
     return _result(paper, submission, status, message, outcomes, started_at, duration_s)
 
 
-def broken(paper: Paper, submission: Submission, why: str, started_at: datetime, duration_s: float) -> Result:
-    """The result of a submission that could not be graded for a fault of ours."""
-    outcome = Outcome(
-        TestStatus.NOT_RUN, "This submission could not be graded; the fault is not the student's."
+def broken(paper: Paper, submission: Submission, started_at: datetime, duration_s: float) -> Result:
+    """The result of a submission that could not be graded for a fault of ours.
+
+    What failed is not in it: an account of a fault may quote hidden tests, and students read results.
+    """
+    outcomes = dict.fromkeys((test.id for test in paper.tests), Outcome(TestStatus.NOT_RUN, NOT_GRADED))
+    return _result(
+        paper, submission, Status.INFRASTRUCTURE_ERROR, NOT_GRADED, outcomes, started_at, duration_s
     )
-    outcomes = dict.fromkeys((test.id for test in paper.tests), outcome)
-    return _result(paper, submission, Status.INFRASTRUCTURE_ERROR, why, outcomes, started_at, duration_s)
 
 
 def _result(

@@ -45,15 +45,17 @@ def check(
 
     def work(suite: Suite) -> Checked:
         tests = [test for test in suite.tests if test.exercise in chosen]
-        sitting = Sitting(student_candidate(assignment, folder), seed, folder.name)
+        candidate = student_candidate(assignment, folder, assignment.limits.call_seconds)
+        sitting = Sitting(candidate, seed, folder.name)
         outcomes = suite.examine(sitting, only=lambda test: test.exercise in chosen)
         failure = next(((test, outcomes[test.id]) for test in tests if not outcomes[test.id].is_passed), None)
-        return Checked(score(tests, outcomes, assignment), failure, _next_step(chosen, failure), seed)
+        step = _next_step(chosen, failure, assignment)
+        return Checked(score(tests, outcomes, assignment), failure, step, seed)
 
     return with_suite(root, work, folders=(PUBLIC,))
 
 
-def _next_step(chosen: list[str], failure: tuple[SuiteTest, Outcome] | None) -> str:
+def _next_step(chosen: list[str], failure: tuple[SuiteTest, Outcome] | None, assignment: Assignment) -> str:
     if failure is None:
         which = f"of {chosen[0]} " if len(chosen) == 1 else ""
         return (
@@ -61,10 +63,13 @@ def _next_step(chosen: list[str], failure: tuple[SuiteTest, Outcome] | None) -> 
             "ask yourself which sizes, masks and modes they leave out."
         )
     test, outcome = failure
+    done = ""
+    if len(chosen) > 1 and assignment.exercises[test.exercise].bonus:  # the core comes before it
+        done = "All public tests of the core exercises pass; this is a bonus exercise, if you like.\n"
     if outcome.status is TestStatus.NOT_RUN:
-        return "Put the file in place, then run this again."
+        return f"{done}Put the file in place, then run this again."
     name = test.id.rpartition("::")[2].partition("[")[0]
     return (
-        f"Mend this one first, then run it alone: pytest -k '{name} and {test.exercise}'\n"
+        f"{done}Mend this one first, then run it alone: pytest -k '{name} and {test.exercise}'\n"
         f"Stuck? python -m grader hint {test.exercise}"
     )

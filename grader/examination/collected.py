@@ -43,14 +43,18 @@ def weigh(items: Iterable[pytest.Item]) -> list[SuiteTest]:
     return tests
 
 
-def by_exercise(items: list[pytest.Item]) -> None:
-    """Put one exercise's tests after another's: code that hangs in one must not eat the others' time."""
+def by_exercise(items: list[pytest.Item], assigned: Iterable[str]) -> None:
+    """Put one exercise's tests after another's, in the order in which they are assigned.
+
+    Code that hangs in one must not eat the others' time, and what is explained first should be
+    what a student does first.
+    """
 
     def exercise(item: pytest.Item) -> str:
         test = suite_test(item)
         return test.exercise if test else ""
 
-    order = list(dict.fromkeys(map(exercise, items)))
+    order = list(dict.fromkeys([*assigned, *map(exercise, items)]))
     items.sort(key=lambda item: order.index(exercise(item)))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bdb
 import secrets
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -66,7 +66,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)  # before -k and the like: a selection must not change what a test is worth
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[_TESTS] = weigh(items)
-    by_exercise(items)
+    if config.stash[_TESTS]:
+        by_exercise(items, load_assignment(config.rootpath).exercises)
     for item in items:
         if suite_test(item) is not None:
             item.repr_failure = partial(_explain, item, item.repr_failure)  # type: ignore[method-assign]
@@ -87,15 +88,16 @@ def sitting_of(config: pytest.Config) -> Sitting:
     return config.stash[SITTING]
 
 
-def student_candidate(assignment: Assignment, folder: Path) -> Candidate:
-    """The code in a student's own folder, run in this process."""
+def student_candidate(assignment: Assignment, folder: Path, call_seconds: float | None = None) -> Candidate:
+    """The code in a student's own folder, run in this process; a call may take ``call_seconds``."""
     homes = assignment.homes
     problems = {
         name: f"{name} was not found: there is no file {home} in {folder.name}/."
         for name, home in homes.items()
         if not (folder / home).is_file()
     }
-    return local_candidate(folder, homes, {name: assignment.refused_in(name) for name in homes}, problems)
+    refused = {name: assignment.refused_in(name) for name in homes}
+    return local_candidate(folder, homes, refused, problems, call_seconds)
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def candidate(request: pytest.FixtureRequest) -> Candidate:
 
 
 @pytest.fixture
-def accelerator(request: pytest.FixtureRequest, candidate: Candidate) -> Iterator[Accelerator]:
+def accelerator(request: pytest.FixtureRequest, candidate: Candidate) -> Accelerator:
     """The accelerator that the test uses; its outcome will say which that was."""
     found = candidate.accelerator()
     if found.simulated and sitting_of(request.config).require_gpu:
@@ -116,8 +118,7 @@ def accelerator(request: pytest.FixtureRequest, candidate: Candidate) -> Iterato
             "no points here. Run it on a machine with a GPU, or without --require-gpu on a simulated one."
         )
     request.node.stash[_DEVICE] = found
-    yield found
-    del request.node.stash[_DEVICE]
+    return found
 
 
 @pytest.fixture
@@ -147,7 +148,7 @@ def pytest_runtest_makereport(
     if suite_test(item) is not None:
         outcomes = item.config.stash[OUTCOMES]
         if call.excinfo is None and call.when == "call":
-            outcomes[item.nodeid] = _placed(item, Outcome(TestStatus.PASSED, duration_s=call.duration))
+            outcomes[item.nodeid] = passed(item, call.duration)
         elif call.excinfo is not None and isinstance(call.excinfo.value, NotRun):
             outcomes[item.nodeid] = judge(call.excinfo.value, sentence(item))
     return report
@@ -160,16 +161,29 @@ def _explain(item: pytest.Item, as_usual: Callable[..., Any], excinfo: Any, *arg
     keeps pytest's own account and gets no outcome.
     """
     try:
-        outcome = _placed(item, judge(excinfo.value, _sentence(item), _where(item)))
+        outcome = failed(item, excinfo.value)
     except InfrastructureFault:
         return as_usual(excinfo, *args)
     test = suite_test(item)
-    if test is not None:
-        outcome = named(outcome, excinfo.value, test, sitting_of(item.config))
     item.config.stash[OUTCOMES][item.nodeid] = outcome
     if item.config.getoption("tbstyle", "auto") in ("long", "native"):
         return as_usual(excinfo, *args)
     return Words(item.nodeid, outcome, test.hint if test else None)
+
+
+def failed(item: pytest.Item, error: BaseException) -> Outcome:
+    """The outcome of a suite's test that raised ``error``, named if what is wrong has a name.
+
+    Raises InfrastructureFault when it is none of the candidate's.
+    """
+    outcome = _placed(item, judge(error, _sentence(item), _where(item)))
+    test = suite_test(item)
+    return outcome if test is None else named(outcome, error, test, sitting_of(item.config))
+
+
+def passed(item: pytest.Item, duration_s: float) -> Outcome:
+    """The outcome of a suite's test that raised nothing."""
+    return _placed(item, Outcome(TestStatus.PASSED, duration_s=duration_s))
 
 
 def _placed(item: pytest.Item, outcome: Outcome) -> Outcome:
@@ -186,14 +200,16 @@ def _sentence(item: pytest.Item) -> str:
 
 
 def _where(item: pytest.Item) -> Line | None:
-    """Where the code that a test is about starts."""
+    """Where the code that a test is about starts: what it asked last, of what its exercise defines."""
     sitting = sitting_of(item.config)
     assignment = load_assignment(item.config.rootpath)
     test = suite_test(item)
     if test is None:
         return None
     try:
-        return sitting.candidate.load(assignment.exercises[test.exercise].defines[0])
+        defines = assignment.exercises[test.exercise].defines
+        asked = sitting.candidate.asked
+        return sitting.candidate.load(asked if asked in defines else defines[0])
     except (CandidateError, KeyError):
         return None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bdb
 import contextlib
 import hashlib
 import io
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,7 +20,8 @@ from grader.assignment import load_assignment
 from grader.scoring import Outcome, SuiteTest, check_points
 
 from .collected import suite_test
-from .plugin import OUTCOMES, SITTING
+from .direct import directly
+from .plugin import OUTCOMES, SITTING, failed, passed
 from .sitting import Sitting
 from .verdicts import REFUSED, InfrastructureFault
 
@@ -50,18 +53,38 @@ class Suite:
         config.stash[SITTING] = sitting
         outcomes = config.stash[OUTCOMES] = {}
         items = [item for item in self._session.items if (test := suite_test(item)) and only(test)]
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item in items:
             started = time.perf_counter()
-            reports = runtestprotocol(item, log=False, nextitem=following)
-            outcome = outcomes.get(item.nodeid)
-            broken = next((report for report in reports if report.failed), None)
-            if outcome is None or (broken is not None and outcome.is_passed):
-                raise InfrastructureFault(_account(item, broken))
+            run = directly(item)
+            outcome = self._by_pytest(item) if run is None else _outcome(item, run)
             outcome = outcomes[item.nodeid] = outcome.lasting(time.perf_counter() - started)
             if until(cast(SuiteTest, suite_test(item)), outcome):
-                self._session._setupstate.teardown_exact(None)
                 break
         return _without_refused(self.tests, outcomes)
+
+    def _by_pytest(self, item: pytest.Item) -> Outcome:
+        """A test with fixtures that only pytest itself can set up."""
+        reports = runtestprotocol(item, log=False, nextitem=None)
+        outcome = self._session.config.stash[OUTCOMES].get(item.nodeid)
+        broken = next((report for report in reports if report.failed), None)
+        if outcome is None or (broken is not None and outcome.is_passed):
+            raise InfrastructureFault(_account(item, broken))
+        return outcome
+
+
+def _outcome(item: pytest.Item, run: Callable[[], None]) -> Outcome:
+    started = time.perf_counter()
+    try:
+        run()
+    except (KeyboardInterrupt, bdb.BdbQuit):
+        raise
+    except BaseException as error:
+        try:
+            return failed(item, error)
+        except InfrastructureFault as fault:
+            account = "".join(traceback.format_exception(error))
+            raise InfrastructureFault(f"{item.nodeid} could not be run: {fault}\n{account}") from error
+    return passed(item, time.perf_counter() - started)
 
 
 def _account(item: pytest.Item, broken: pytest.TestReport | None) -> str:

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from grader.results import Result, Status
 SUBMISSIONS = "submissions"
 RESULT = "result.json"
 SCORES = "scores.csv"
+FAULTS = "faults.log"
 
 # A spreadsheet takes a cell that starts with one of these for a formula and runs it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -48,6 +50,18 @@ def write_result(out: Path, result: Result) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / RESULT
     _write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
+    return path
+
+
+def note_fault(out: Path, submission_id: str, account: str) -> Path:
+    """Append the account of a fault of ours to ``out/faults.log``; returns where it is.
+
+    It is for whoever grades: a traceback may quote hidden tests, which no result may hold.
+    """
+    path = out / FAULTS
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f"=== {submission_id!r} at {now}\n{account.rstrip()}\n\n")
     return path
 
 

@@ -215,11 +215,13 @@ def _points_rows(scores: Scores, assignment: Assignment) -> Iterator[_PointsRow]
     """A row for each exercise that has tests here, then the core's sum, then the bonus if any."""
     titles = {name: exercise.title for name, exercise in assignment.exercises.items()}
     here = [exercise for exercise in scores.exercises if exercise.max_score]
+    core = any(not assignment.exercises[exercise.name].bonus for exercise in here)
     bonus = sum(exercise.max_score for exercise in here if assignment.exercises[exercise.name].bonus)
     width = max(cell_len(one_line(title)) for title in [*titles.values(), "Bonus, on top"])
     for exercise in here:
         yield _PointsRow(titles[exercise.name], exercise.score, exercise.max_score, width)
-    yield _PointsRow("Total", scores.score, scores.max_score, width, strong=True)
+    if core or not here:
+        yield _PointsRow("Total", scores.score, scores.max_score, width, strong=True)
     if bonus:
         yield _PointsRow("Bonus, on top", scores.bonus_score, bonus, width, strong=True)
 
@@ -236,17 +238,22 @@ def _note(assignment: Assignment, public_only: bool) -> list[str]:
 
 
 def remark(result: Result, assignment: Assignment) -> str:
-    """What an instructor should know first: why there is no score, or the first thing that is wrong."""
+    """What an instructor should know first: why there is no score, or the first thing that is wrong.
+
+    Bonus exercises are left out of it: who does not try them, or not to the end, did nothing wrong.
+    """
     if result.status_message:
         return one_line(result.status_message)
     if result.status is not Status.GRADED:
         return "no reason was recorded"
-    for test in result.tests:
+    bonus = {exercise.name for exercise in assignment.bonus}
+    tests = [test for test in result.tests if test.exercise not in bonus]
+    for test in tests:
         if test.status in (TestStatus.FAILED, TestStatus.ERROR):
             exercise = assignment.exercises.get(test.exercise)
             words = one_line(_telling_part(test.message)) or "failed without a message"
             return f"{one_line(exercise.title if exercise else test.exercise)}: {words}"
-    silent = sum(test.status is TestStatus.NOT_RUN and test.max_score > 0 for test in result.tests)
+    silent = sum(test.status is TestStatus.NOT_RUN and test.max_score > 0 for test in tests)
     return f"{silent} test{'s' if silent > 1 else ''} did not run" if silent else ""
 
 

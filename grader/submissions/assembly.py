@@ -11,6 +11,7 @@ from .gathered import Entry, Gathered
 from .model import Submission
 from .names import base_name, exercise_file, listed, shown
 from .placement import Placement, preferred
+from .rivals import is_untouched, written
 
 
 def assemble(entry: Entry, assignment: Assignment) -> Submission:
@@ -34,13 +35,15 @@ def assemble(entry: Entry, assignment: Assignment) -> Submission:
                 problems[name] = refusal
             case None:
                 missing.append(name)
+    left_out = _left_out(missing, assignment, code.values())
+    missing = [name for name in missing if name not in left_out]
     problems |= {name: _not_handed_in([name], assignment, code.values(), gathered) for name in missing}
     placement = Placement(code, gathered.refused, assignment)
     placement.place(answers)
     problems |= placement.problems
     unreadable = None
     if not placement.homes:
-        reasons = [problems[name] for name in assignment.homes if name not in missing]
+        reasons = [problems[name] for name in assignment.homes if name not in [*missing, *left_out]]
         if missing:
             # What could not be read comes first: it is likely to be why nothing was found.
             reasons = [*_unclaimed(code.values()), *reasons]
@@ -81,9 +84,12 @@ def _answer(name: str, code: Iterable[CodeFile], assignment: Assignment) -> Code
     files = list(code)
     definers = [file for file in files if name in file.defines]
     claimers = [file for file in files if name in file.claims and name not in file.defines]
+    if claimers:  # a broken draft of it counts more than an untouched stub
+        definers = [file for file in definers if not is_untouched(name, file)]
+    definers, clear = written(name, definers)
+    if definers and clear and not claimers:
+        return preferred(definers, home)
     if definers:
-        if len({file.text for file in definers}) == 1 and not claimers:
-            return preferred(definers, home)
         return _conflict(name, [*definers, *claimers])
     meant = [file for file in files if file not in claimers and exercise_file(file.path, assignment) == home]
     reasons = [flaw.message for file in claimers for flaw in file.flaws if name in flaw.claims]
@@ -115,6 +121,13 @@ def _unclaimed(code: Iterable[CodeFile]) -> list[str]:
     """What is wrong with files that give no sign of which exercise they were meant for."""
     files = [file for file in code if base_name(file.path) != "__init__.py"]  # may well be empty
     return [flaw.message for file in files for flaw in file.flaws if not flaw.claims]
+
+
+def _left_out(missing: list[str], assignment: Assignment, code: Iterable[CodeFile]) -> set[str]:
+    """The names of bonus exercises of which there is no sign at all: no fault, and no word about it."""
+    misspelt = {name for file in code for name in file.misspelt}
+    absent = set(missing) - misspelt
+    return {name for one in assignment.bonus if absent.issuperset(one.defines) for name in one.defines}
 
 
 def _not_handed_in(

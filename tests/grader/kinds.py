@@ -31,6 +31,7 @@ FILES = {
     "second_part.py": "import time\nSTAMP = time.time_ns()\n\ndef second():\n    return STAMP\n",
     "broken_file.py": "import time\nraise ValueError(time.time_ns())\n",
     "unfinished_file.py": "def unfinished(:\n    pass\n",
+    "functions_file.py": (SAMPLES / "functions_file.py").read_text(),
 }
 HOMES = {
     **dict.fromkeys((*CLASSES, *FUNCTIONS, "multiply", "NUMBER", "absent", "never_asked_before"), "zoo.py"),
@@ -40,6 +41,7 @@ HOMES = {
     "broken_one": "broken_file.py",
     "broken_other": "broken_file.py",
     "unfinished": "unfinished_file.py",
+    **dict.fromkeys(("product", "draw", "draw_mesh", "open_figures"), "functions_file.py"),
 }
 REFUSED = (
     "torch.nn.functional.scaled_dot_product_attention",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
+
+from grader.assignment import load_assignment
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ("self_attention.py", "cross_attention.py", "multi_head_attention.py")
@@ -94,7 +97,10 @@ class Project:
 
 
 def copied(to: Path, *, suite: str | None = SMALL_SUITE) -> Project:
-    """The project copied into the new folder ``to``, with ``suite`` as its hidden tests if given."""
+    """The project copied into the new folder ``to``, with ``suite`` as its hidden tests if given.
+
+    Such a small suite is about the core: the bonus exercises are then left out.
+    """
     for name in _COPIED:
         source, target = ROOT / name, to / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,8 +113,26 @@ def copied(to: Path, *, suite: str | None = SMALL_SUITE) -> Project:
         for file in (to / "tests/hidden").glob("test_*.py"):
             file.unlink()
         (to / "tests/hidden/test_small.py").write_text(suite)
+        _leave_out_bonus(to)
         project.change("assignment.toml", "call_seconds = 10 ", "call_seconds = 3 ")
     return project
+
+
+def _leave_out_bonus(root: Path) -> None:
+    """Take every bonus exercise out of the copy in ``root``: its table, tests, solution, stub and hints."""
+    toml = root / "assignment.toml"
+    for exercise in load_assignment(root).bonus:
+        table = re.compile(rf"^\[exercises\.{exercise.name}\]\n(?:[^\[\n].*\n)*", re.MULTILINE)
+        toml.write_text(table.sub("", toml.read_text()))
+        (root / f"tests/public/test_{exercise.name}.py").unlink()
+        for folder in ("solutions", "exercises"):
+            names = (
+                exercise.file,
+                f"hints/{exercise.name}.md",
+                f"notebooks/{Path(exercise.file).stem}.ipynb",
+            )
+            for name in (*names, f"notebooks/{exercise.file}"):
+                (root / folder / name).unlink(missing_ok=True)
 
 
 def environment() -> dict[str, str]:

@@ -66,6 +66,7 @@ SHIPPED = {
         RELEASE_MARKER,
     ),
     *("exercises/README.md", "exercises/double.py", "exercises/hints/double.md"),
+    "exercises/notebooks/double.ipynb",
     *("tests/__init__.py", "tests/public/test_double.py", "tests/support/oracle.py"),
     *("grader/candidate/local.py", "grader/examination/deep/part.py", "grader/examination/verdicts.py"),
     *(f"grader/{name}" for name in STUDENT_MODULES if "*" not in name),
@@ -164,7 +165,7 @@ def test_optional_parts_may_be_missing(root: Path, out: Path) -> None:
 @pytest.mark.parametrize("edited", ["solutions/double.py", "exercises/double.py"])
 def test_stubs_that_are_out_of_date_are_refused(root: Path, out: Path, edited: str) -> None:
     (root / edited).write_text((root / edited).read_text().replace("Twice", "Double"))
-    with pytest.raises(BundleError, match=r"not what the solutions give \(double\.py\)"):
+    with pytest.raises(BundleError, match=r"not what the solutions give \(double\.py"):
         build_bundle(root, out)
 
 

@@ -10,6 +10,7 @@ from kinds import KINDS, SAMPLES, open_zoo, same
 
 from grader.candidate.faults import CandidateError, NotHandedIn, NotUsable, Refused, StudentError
 from grader.candidate.interface import Candidate
+from grader.candidate.values import Described
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -274,6 +275,64 @@ def test_what_is_refused_in_one_name_is_free_in_another(candidate: Candidate) ->
         candidate.apply("attend", "class")
     assert same(candidate.apply("by_hand", x).value.shape, x.shape)
     assert torch.nn.MultiheadAttention(4, 2).num_heads == 2
+
+
+# functions and figures
+
+
+def test_a_function_is_differentiated(candidate: Candidate) -> None:
+    a, b = torch.rand(2, 3), torch.rand(2, 3)
+    found = candidate.gradients("product", a, b, cotangents=[torch.full((2, 3), 2.0)])
+    assert same(found.inputs, [2 * b, 2 * a])
+    assert found.parameters == {}
+
+
+def test_a_function_is_applied_on_the_accelerator(candidate: Candidate) -> None:
+    seen = candidate.apply_on("accelerator", "product", torch.tensor([2.0]), torch.tensor([3.0]))
+    assert same(seen.value, torch.tensor([6.0]))
+    assert all(candidate.accelerator().holds(device) for device in seen.devices)
+
+
+def test_what_was_asked_last_is_known_until_the_next_test(candidate: Candidate) -> None:
+    assert candidate.asked is None
+    candidate.apply("echo", 1)
+    candidate.build("Affine", 2, 2)
+    assert candidate.asked == "Affine"
+
+
+def test_a_figure_comes_back_as_what_it_shows(candidate: Candidate) -> None:
+    values = torch.tensor([[0.5, -0.5, 0.0], [0.1, 0.2, 0.3]], dtype=torch.float64)
+    figure, backend = candidate.apply("draw", values, ["a", "b", "a"]).value
+    assert isinstance(figure, Described)
+    assert (figure.type_name, figure.facts["title"], backend.lower()) == (
+        "matplotlib.figure.Figure",
+        "The whole",
+        "agg",
+    )
+    left, right, bar = figure.facts["axes"]
+    assert [axes["is_colorbar"] for axes in (left, right, bar)] == [False, False, True]
+    assert (left["title"], left["x_label"], left["y_label"]) == ("A title", "along", "down")
+    assert left["x_ticks"] == [[0.0, "a"], [1.0, "b"], [2.0, "a"]]
+    assert (left["visible"], right["visible"], bar["heat_maps"]) == (True, False, [])
+    (drawn,) = left["heat_maps"]
+    assert same(drawn["values"], values)
+    assert (drawn["x"].tolist(), drawn["y"].tolist()) == ([0.0, 1.0, 2.0], [0.0, 1.0])
+    assert (drawn["low"], drawn["high"]) == (-1.0, 1.0)
+
+
+def test_a_mesh_is_a_heat_map_too(candidate: Candidate) -> None:
+    (axes,) = candidate.apply("draw_mesh", torch.eye(2)).value.facts["axes"]
+    (drawn,) = axes["heat_maps"]
+    assert same(drawn["values"], torch.eye(2, dtype=torch.float64))
+    assert (drawn["x"].tolist(), drawn["y"].tolist()) == ([0.5, 1.5], [0.5, 1.5])
+    assert not axes["x_labels_shown"]
+
+
+def test_figures_are_forgotten_from_test_to_test(candidate: Candidate) -> None:
+    candidate.apply("draw", torch.eye(2), ["a", "b"])
+    assert candidate.apply("open_figures").value == 1
+    candidate.begin(seed=8)
+    assert candidate.apply("open_figures").value == 0
 
 
 # files

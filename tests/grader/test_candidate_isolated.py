@@ -33,7 +33,7 @@ from grader.candidate.interface import PATIENCE, Candidate
 from grader.candidate.isolated import Deadlines, IsolatedTransport, isolated_candidate
 from grader.candidate.launch import ROOT, ColdStarter, Launcher, WarmHost
 from grader.candidate.levels import warm_start_possible
-from grader.candidate.worker import WorkerLimits
+from grader.candidate.limits import WorkerLimits
 
 pytestmark = pytest.mark.skipif(not warm_start_possible(), reason="the warm host is for Linux")
 
@@ -267,7 +267,7 @@ def test_the_environment_holds_nothing_of_the_graders(
 ) -> None:
     candidate, _ = sit(host if start == "warm" else cold)
     names, everything, descriptors, session, ppid = ask(candidate, "surroundings")
-    assert set(names) <= {"HOME", "TMPDIR"}
+    assert set(names) <= {"HOME", "TMPDIR", "USER", "MPLBACKEND"}
     assert SECRET not in everything
     assert descriptors == [0, 1, 2, 3]
     assert session == [True, True]

@@ -23,8 +23,10 @@ from grader.candidate import wire
 from grader.candidate.faults import CandidateError, Died, HostFailed, Nonsense, OutOfTime, StudentError
 from grader.candidate.frames import MAX_TABLE, from_bytes, to_bytes
 from grader.candidate.isolated import Deadlines, IsolatedTransport
+from grader.candidate.levels import Level
+from grader.candidate.limits import WorkerLimits
+from grader.candidate.stage import Stage
 from grader.candidate.values import MAX_BITS, MAX_TENSORS, MalformedValue, Opaque, decode, encode
-from grader.candidate.worker import WorkerLimits
 
 Script = Callable[[int], bytes]
 MIB = 1024 * 1024
@@ -34,6 +36,8 @@ FRAME = struct.Struct("!4sIQ")
 
 class Puppet:
     """A worker that answers ``open`` as it should, and the next request with the bytes of a script."""
+
+    breach = ""
 
     def __init__(self, script: Script, code: int | None, stays: bool) -> None:
         self.connection, self._theirs = socket.socketpair()
@@ -70,10 +74,13 @@ class Puppet:
 class Puppets:
     """A launcher of puppets."""
 
+    level = Level.PROCESS
+    stages = None
+
     def __init__(self, script: Script, code: int | None = 0, stays: bool = False) -> None:
         self._cast = (script, code, stays)
 
-    def start(self, limits: WorkerLimits) -> Puppet:
+    def start(self, limits: WorkerLimits, stage: Stage) -> Puppet:
         return Puppet(*self._cast)
 
     def close(self) -> None:
@@ -352,8 +359,8 @@ def test_an_answer_that_does_not_come_to_an_end_is_late(what: str) -> None:
 
 def test_output_without_end_does_not_keep_the_deadline_from_passing() -> None:
     class Fountains(Puppets):
-        def start(self, limits: WorkerLimits) -> Puppet:
-            puppet = super().start(limits)
+        def start(self, limits: WorkerLimits, stage: Stage) -> Puppet:
+            puppet = super().start(limits, stage)
             os.close(puppet.output)
             puppet.output = os.open("/dev/zero", os.O_RDONLY)
             return puppet
@@ -393,8 +400,8 @@ def test_every_way_to_end_is_told_in_words(code: int | None) -> None:
 
 def test_a_worker_that_does_not_open_is_our_fault() -> None:
     class Deserters(Puppets):
-        def start(self, limits: WorkerLimits) -> Puppet:
-            puppet = super().start(limits)
+        def start(self, limits: WorkerLimits, stage: Stage) -> Puppet:
+            puppet = super().start(limits, stage)
             puppet._theirs.shutdown(socket.SHUT_RDWR)
             return puppet
 

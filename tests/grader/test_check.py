@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -107,6 +108,41 @@ def test_breakpoint_stops_there_and_leaving_it_ends_the_check(project: Project, 
     assert "(Pdb) torch.Size([2, 5, 6])" in ran.out
     assert "Stopped before the end" in ran.err
     assert "Traceback" not in ran.both
+
+
+@pytest.mark.parametrize(
+    "endless",
+    ["while True:\n            pass", "while True:\n            try: 1\n            except Exception: 2"],
+    ids=["a loop", "a loop that swallows exceptions"],
+)
+def test_an_endless_loop_is_stopped_and_told_with_its_line(
+    project: Project, tmp_path: Path, endless: str
+) -> None:
+    folder = hand_in(tmp_path / "answers")
+    replace(folder / "cross_attention.py", "        q = self", f"        {endless}\n        q = self")
+    ran = check(project, folder, "cross_attention")
+    assert ran.status == 0
+    said = " ".join(ran.out.split())
+    assert "Observed: No answer within 3 s, so the call was stopped. Is there a loop that never ends" in said
+    assert re.search(r"Your code: cross_attention\.py, line \d+ in forward: ", said)
+    assert "Cross-attention 0 / 8" in said
+
+
+def test_a_loop_as_the_file_is_imported_is_stopped_too(project: Project, tmp_path: Path) -> None:
+    ran = check(
+        project, hand_in(tmp_path / "answers", self_attention="while True:\n    pass\n"), "self_attention"
+    )
+    assert "No answer within 3 s" in ran.out
+    assert "Your code: self_attention.py, line " in ran.out
+
+
+def test_at_a_breakpoint_there_is_no_hurry(project: Project, tmp_path: Path) -> None:
+    folder = hand_in(tmp_path / "answers")
+    replace(folder / "cross_attention.py", "        q = self", "        breakpoint()\n        q = self")
+    slowly = "p __import__('time').sleep(4.5)\np mask is None\nq\n"
+    ran = check(project, folder, "cross_attention", stdin=slowly)
+    assert "(Pdb) None\n(Pdb) True\n" in ran.out
+    assert "Stopped before the end" in ran.err
 
 
 def test_an_unknown_exercise_is_refused_with_those_there_are(project: Project) -> None:

@@ -53,14 +53,32 @@ def test_bad_usage_is_refused_with_status_2(project: Project, arguments: list[st
     assert not (project.root / "x/submissions").exists()
 
 
-def test_isolation_that_is_not_to_be_had_is_refused(project: Project) -> None:
+def test_isolation_that_is_not_to_be_had_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")  # there is no bubblewrap
     offered = project.run("doctor", "--json").document["isolation level"].split()[0]
     above = LEVELS[LEVELS.index(offered) + 1 :]
-    assert above, "this machine offers every level: ask for one that it lacks in another way"
     ran = project.run("grade", "class", "--out", "y", "--require-isolation", above[0])
     assert ran.status == 2
     assert f"isolation {above[0]} was asked for, and this machine offers {offered}" in ran.err
     assert not (project.root / "y").exists()
+
+
+def test_a_lower_level_can_be_chosen_and_is_recorded(project: Project, tmp_path: Path) -> None:
+    ran = project.run("grade", "solutions", "--out", tmp_path, "--isolation", "process", "--json")
+    assert ran.status == 0
+    assert [result["environment"]["isolation"] for result in ran.document] == ["process"]
+
+
+def test_doctor_says_why_a_level_is_not_offered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    told = project.run("doctor", "--json").document["levels not offered"]
+    assert "namespaced: " in told
+    assert (
+        told.endswith("not installed (the Debian package bubblewrap; its program: bwrap)")
+        or "confined" in told
+    )
 
 
 def checks(ran: Ran) -> dict[str, tuple[bool, str]]:

@@ -167,7 +167,8 @@ LOSE_SELF_ATTENTION = {
 }
 EARN_ALL = {
     "prints-a-flood": in_forward("for _ in range(5): print('x' * 1_000_000)"),
-    "leaves-a-process": f"import os, time\nif os.fork() == 0:\n    time.sleep(1000)\n{SELF}",
+    "leaves-a-process": "import contextlib, os, time\n"
+    f"with contextlib.suppress(OSError):\n    if os.fork() == 0:\n        time.sleep(1000)\n{SELF}",
 }
 ODD_NAMES = ("-rf", "=1+1, two", "Zoë (2)\n", "a\u202eb", os.fsdecode(b"caf\xe9"))
 

@@ -163,7 +163,7 @@ def test_scores_have_a_row_a_submission_and_a_column_an_exercise(tmp_path: Path)
         "10",
     )
     assert (bob["submission"], bob["score"], bob["self_attention"]) == ("Lee, Bob", "92", "17")
-    exercises = ["self_attention", "cross_attention", "split_heads", "multi_head_attention"]
+    exercises = list(ASSIGNMENT.exercises)
     head = ["submission", "status", "score", "max_score", "bonus_score", *exercises, "status_message"]
     assert list(ann) == head
 
@@ -229,8 +229,14 @@ def test_a_row_shows_each_exercise_and_the_total() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
-def test_the_table_fits_and_lines_up(width: int) -> None:
-    class_ = [result("ann"), result("学生"), result("a" * 50), result("bob", {SUITE[0].id: "wrong " * 40})]
+@pytest.mark.parametrize("bonus", [0.0, 29.33])
+def test_the_table_fits_and_lines_up(width: int, bonus: float) -> None:
+    class_ = [
+        result("ann", bonus=bonus),
+        result("学生"),
+        result("a" * 50),
+        result("bob", {SUITE[0].id: "wrong " * 40}),
+    ]
     lines = shown(class_table(class_, ASSIGNMENT), width=width).splitlines()
     totals = {cell_len(line[: line.index(" / 100")]) for line in lines if " / 100" in line}
     assert max(map(cell_len, lines)) <= width
@@ -278,6 +284,14 @@ def test_bonus_has_a_column_when_anyone_has_some(bonus: float, there: bool) -> N
     text = shown(class_table([result(bonus=bonus), result("bob")], ASSIGNMENT))
     assert ("Bonus" in text) is there
     assert ("+7.5" in text) is there
+
+
+@pytest.mark.parametrize("outcome", [TestStatus.FAILED, TestStatus.NOT_RUN])
+def test_a_bonus_exercise_that_is_not_solved_is_not_remarked(outcome: TestStatus) -> None:
+    extra = SuiteTest("extra", ASSIGNMENT.bonus[0].name, "parity", Fraction(3), Visibility.HIDDEN)
+    tests = score([*SUITE, extra], {**PASSED, "extra": Outcome(outcome, "not there")}, ASSIGNMENT).tests
+    text = shown(class_table([result().model_copy(update={"tests": tests})], ASSIGNMENT))
+    assert len(text.splitlines()) == 3  # a head of two lines, and one row without a remark
 
 
 def test_a_class_without_submissions_is_only_a_head() -> None:

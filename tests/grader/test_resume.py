@@ -149,11 +149,18 @@ def test_a_fault_of_ours_costs_no_points_and_is_mended_by_resuming(faulty: Proje
     ran = faulty.run("grade", submissions, "--out", out, "--seed", "5")
     assert ran.status == 1
     assert "2 could not be graded, by a fault of ours: ann, bob" in ran.err
-    assert "test_three_heads[split_heads] could not be run: TypeError" in ran.err
+    why = "test_three_heads[split_heads] could not be run: TypeError: object of type 'int' has no len()"
+    assert ran.err.count(why) == 2
+    assert [name in (out / "faults.log").read_text() for name in ("'ann'", "'bob'", why)] == [True] * 3
     for result in results(out).values():
         assert result["status"] == "infrastructure_error"
-        assert "could not be run: TypeError: object of type 'int' has no len()" in result["status_message"]
+        said = {result["status_message"], *(test["message"] for test in result["tests"])}
+        assert len(said) == 1
+        assert "The fault is the grader's, not the student's" in said.pop()
     assert [row["score"] for row in scores(out)] == ["", ""]
+    elsewhere = [file for file in out.rglob("*") if file.is_file() and file.name != "faults.log"]
+    assert "x = len(7)" in (out / "faults.log").read_text()
+    assert not [file for file in elsewhere if "len(" in file.read_text()]
 
     (faulty.root / "tests/hidden/test_small.py").write_text(SMALL_SUITE)
     assert faulty.run("grade", submissions, "--out", out, "--resume").status == 0

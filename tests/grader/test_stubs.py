@@ -178,7 +178,7 @@ def test_a_file_without_code_needs_no_block(source: str) -> None:
 
 def test_generation_writes_stubs_readme_and_hints(solutions: Path, exercises: Path) -> None:
     report = generate(solutions, exercises)
-    assert report.written == ("README.md", "hints/scale.md", "scale.py")
+    assert report.written == ("README.md", "hints/scale.md", "notebooks/scale.ipynb", "scale.py")
     assert set(snapshot(exercises)) == {*report.written, MANIFEST}
     assert "sqrt(" not in (exercises / "scale.py").read_text(encoding="utf-8")
     ast.parse((exercises / "scale.py").read_bytes())
@@ -195,7 +195,7 @@ def test_generation_is_byte_stable(solutions: Path, exercises: Path, tmp_path: P
 def test_an_old_stub_is_renewed(solutions: Path, exercises: Path) -> None:
     generate(solutions, exercises)
     (solutions / "scale.py").write_text(SOLUTION.replace("Scale x", "Stretch x"), encoding="utf-8")
-    assert generate(solutions, exercises).written == ("scale.py",)
+    assert generate(solutions, exercises).written == ("notebooks/scale.ipynb", "scale.py")
     assert b"Stretch x" in (exercises / "scale.py").read_bytes()
 
 
@@ -241,7 +241,7 @@ def test_a_stub_whose_source_is_gone_is_removed(solutions: Path, exercises: Path
     (solutions / "old.py").write_text(SOLUTION, encoding="utf-8")
     generate(solutions, exercises)
     (solutions / "old.py").unlink()
-    assert generate(solutions, exercises).removed == ("old.py",)
+    assert generate(solutions, exercises).removed == ("notebooks/old.ipynb", "old.py")
     assert not (exercises / "old.py").exists()
 
 
@@ -268,7 +268,8 @@ def test_a_forged_manifest_cannot_remove_a_file_elsewhere(solutions: Path, exerc
 
 
 def test_check_reports_and_writes_nothing(solutions: Path, exercises: Path) -> None:
-    assert generate(solutions, exercises, check=True).written == ("README.md", "hints/scale.md", "scale.py")
+    new = ("README.md", "hints/scale.md", "notebooks/scale.ipynb", "scale.py")
+    assert generate(solutions, exercises, check=True).written == new
     assert not exercises.exists()
     generate(solutions, exercises)
     assert generate(solutions, exercises, check=True).up_to_date

@@ -14,6 +14,7 @@ from grader.submissions import IntakeError, Submission, read_submissions
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENT = load_assignment(ROOT)
+CORE = {name: exercise.file for exercise in ASSIGNMENT.core for name in exercise.defines}
 
 SELF = "class SelfAttention:\n    pass\n"
 CROSS = "class CrossAttention:\n    pass\n"
@@ -57,7 +58,7 @@ def test_a_folder_with_exercise_files_is_one_submission(tmp_path: Path) -> None:
     submission = only(alice)
     assert submission.id == "alice"
     assert submission.path == alice
-    assert submission.homes == ASSIGNMENT.homes
+    assert submission.homes == CORE
     assert submission.files["self_attention.py"] == SELF.encode()
     assert (submission.problems, submission.unreadable) == ({}, None)
 
@@ -115,7 +116,7 @@ def test_one_submission_and_a_class_are_told_apart(
 def test_a_file_is_a_submission(tmp_path: Path, name: str) -> None:
     submission = only(write(tmp_path, {name: ALL}) / name)
     assert submission.id == name
-    assert submission.homes == dict.fromkeys(ASSIGNMENT.homes, "work.py")
+    assert submission.homes == dict.fromkeys(CORE, "work.py")
     assert submission.originals == {"work.py": name}
 
 
@@ -188,6 +189,38 @@ def test_a_name_that_importing_would_not_define_here_is_not_found(tmp_path: Path
     assert "Define it in self_attention.py" in submission.problems["SelfAttention"]
 
 
+PATTERNS = "def pattern_scores(w): pass\n\ndef dominant_pattern(w): pass\n"
+
+
+@pytest.mark.parametrize("extra", [{}, {"head_patterns.py": PATTERNS}])
+def test_a_bonus_exercise_may_be_left_out_without_a_word(tmp_path: Path, extra: dict[str, str]) -> None:
+    submission = only(write(tmp_path / "alice", {"all.py": ALL, **extra}))
+    assert submission.problems == {}
+    found = {"pattern_scores", "dominant_pattern"} if extra else set()
+    assert submission.homes.keys() == {"SelfAttention", "CrossAttention", "MultiHeadAttention"} | found
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def pattern_scores(w): pass\n", "dominant_pattern was not handed in"),
+        ("def patternScores(w): pass\n", "patternScores, which is spelled differently from pattern_scores"),
+        ("def pattern_scores(w:\n", "head_patterns.py is not valid Python"),
+    ],
+    ids=["half of it", "misspelt", "broken"],
+)
+def test_a_bonus_exercise_that_was_begun_is_spoken_of(tmp_path: Path, source: str, words: str) -> None:
+    submission = only(write(tmp_path / "alice", {"all.py": ALL, "head_patterns.py": source}))
+    assert words in " ".join(submission.problems.values())
+
+
+def test_nothing_at_all_speaks_of_the_core_only(tmp_path: Path) -> None:
+    reason = only(write(tmp_path / "alice", {"notes.py": "x = 1\n"})).unreadable
+    assert reason is not None
+    assert "MultiHeadAttention" in reason
+    assert "pattern_scores" not in reason
+
+
 def test_two_files_with_the_same_class_are_named(tmp_path: Path) -> None:
     other = SELF.replace("pass", "x = 1")
     submission = only(
@@ -227,7 +260,7 @@ def test_when_nothing_can_be_examined_every_reason_is_told_once(tmp_path: Path) 
     assert submission.unreadable.count("self_attention.py is not valid Python") == 1
     assert "cross_attention.py is empty" in submission.unreadable
     assert "MultiHeadAttention was not handed in" in submission.unreadable
-    assert submission.problems.keys() == ASSIGNMENT.homes.keys()
+    assert submission.problems.keys() == CORE.keys()
     assert not submission.files
 
 

@@ -156,7 +156,7 @@ def test_a_class_that_is_only_imported_is_taken_from_its_file(tmp_path: Path) ->
 
 def test_a_notebook_and_a_file_with_the_same_class_are_named(tmp_path: Path) -> None:
     (tmp_path / "self_attention.py").write_text(SELF)
-    (tmp_path / "self_attention.ipynb").write_text(notebook(SELF))
+    (tmp_path / "self_attention.ipynb").write_text(notebook(SELF.replace("pass", "x = 1")))
     (submission,) = read_submissions(tmp_path, ASSIGNMENT)
     assert "self_attention.ipynb and self_attention.py" in submission.problems["SelfAttention"]
 

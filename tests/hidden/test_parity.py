@@ -13,7 +13,12 @@ from tests.support.layers import EDGES, Layer
 from tests.support.steep import steep
 
 WIDTHS = {"narrow": {"d_k": 2}, "usual": {}, "odd": {"d_k": 5}, "wide": {"d_k": 24, "seq_q": 4, "seq_k": 9}}
-SIZES = {**WIDTHS, **EDGES}
+SIZES = {
+    **{name: change for name, change in WIDTHS.items() if change},
+    **{name: EDGES[name] for name in ("one sample", "one key", "one head", "as many heads as samples")},
+    "as many samples as tokens": {"batch": 5},
+    "as many keys as queries": {"seq_k": 5},
+}
 
 
 @aspect(
@@ -37,7 +42,7 @@ def test_the_formula_at_every_size(layer: Layer, size: str) -> None:
     multi_head_attention=0.5,
     hint="Does what you mix the values with differ from what you return?",
 )
-@pytest.mark.parametrize("form", masks.FORMS_3D)
+@pytest.mark.parametrize("form", masks.FORMS_3D[:2])
 def test_the_formula_under_a_mask(layer: Layer, form: str) -> None:
     """Under a mask, output and attention weights follow the formula, too."""
     trial = layer.trial()
@@ -52,7 +57,7 @@ def test_the_formula_under_a_mask(layer: Layer, form: str) -> None:
     multi_head_attention=0.5,
     hint="Where in your code could numbers lose digits?",
 )
-@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "masked"])
+@pytest.mark.parametrize("masked", [True], ids=["masked"])
 def test_the_formula_in_double_precision(layer: Layer, masked: bool) -> None:
     """In float64 output and attention weights follow the formula more closely still."""
     trial = layer.trial(layer.fit(d_k=4), torch.float64)

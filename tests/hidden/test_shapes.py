@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.examination.marks import aspect
+from grader.examination.verdicts import WrongAnswer
 from tests.support.checks import as_attention, both_agree, has_shape
 from tests.support.layers import EDGES, Layer
 
@@ -40,7 +41,9 @@ def test_d_k_defaults_to_d_model(layer: Layer) -> None:
     multi_head_attention=2,
     hint="Which line of yours would notice if an axis had length 1, or if two axes were equally long?",
 )
-@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(
+    "edge", ["one sample", "one token", "one key", "one head", "one sample and one head"]
+)
 def test_unusual_sizes_keep_every_axis(layer: Layer, edge: str) -> None:
     """Batches, lengths and head counts of one, or equal to one another, take no axis away."""
     trial = layer.trial(layer.fit(**EDGES[edge]))
@@ -68,6 +71,7 @@ def test_the_size_of_a_real_model(layer: Layer) -> None:
     """32 sentences of 100 tokens, 512 features and 8 heads are nothing special."""
     sizes = layer.fit(batch=32, seq_q=100, seq_k=100, heads=8, d_k=64)
     x = layer.draw.normal(1, 100, 512).float().repeat(32, 1, 1)
-    output, weights = as_attention(layer.build(sizes)(x, x, x))
-    has_shape(output, (32, 100, 512), "the output", "batch, seq_q, d_model")
-    has_shape(weights, (32, 8, 100, 100), "the attention weights", "batch, num_heads, seq_q, seq_k")
+    found = layer.build(sizes).shapes(x, x, x)
+    expected = [(32, 100, 512), (32, 8, 100, 100)]  # of the output, of the attention weights
+    if found != expected:
+        raise WrongAnswer(f"the shapes returned are {found}, they must be {expected}.")

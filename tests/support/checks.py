@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.candidate.values import Opaque
+from grader.candidate.values import Described, Opaque
 from grader.examination.verdicts import WrongAnswer
 
 from .oracle import Attention
@@ -22,6 +22,13 @@ TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
 }
 
 
+def as_tensor(value: Any, function: str) -> Tensor:
+    """What the function of that name returned, as one tensor. Raises WrongAnswer for anything else."""
+    if not isinstance(value, Tensor):
+        raise WrongAnswer(f"{function} returned {kind_of(value)}, it must return one tensor.")
+    return value
+
+
 def as_attention(value: Any) -> Attention:
     """What forward returned, as a pair of tensors. Raises WrongAnswer for anything else."""
     if isinstance(value, Tensor):
@@ -31,11 +38,11 @@ def as_attention(value: Any) -> Attention:
         )
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise WrongAnswer(
-            f"forward returned {_kind(value)}, it must return a pair: (output, attention_weights)."
+            f"forward returned {kind_of(value)}, it must return a pair: (output, attention_weights)."
         )
     for part, name in zip(value, Attention._fields, strict=True):
         if not isinstance(part, Tensor):
-            raise WrongAnswer(f"the {name} that forward returned are {_kind(part)}, they must be a tensor.")
+            raise WrongAnswer(f"the {name} that forward returned are {kind_of(part)}, they must be a tensor.")
         if not part.is_floating_point():
             raise WrongAnswer(
                 f"the {name} that forward returned have dtype {part.dtype}, which holds no fractions."
@@ -100,7 +107,7 @@ def _raise_unless(good: Tensor, rows: Tensor | None, observed: Tensor, wanted: T
     shape = f"shape {shape_text(observed.shape)}"
     if value != value:  # NaN
         raise WrongAnswer(f"{name}{place} is NaN, it must be {target:.6g} ({share}; {shape}).")
-    worst = float((observed - wanted).abs()[bad].nan_to_num(nan=float("inf")).max())
+    worst = float((observed - wanted).abs()[bad].nan_to_num(nan=float("inf"), posinf=float("inf")).max())
     raise WrongAnswer(
         f"{name}{place} is {value:.6g}, it must be {target:.6g} "
         f"({share}, the largest error is {worst:.2g}; {shape})."
@@ -111,11 +118,12 @@ def shape_text(shape: torch.Size | tuple[int, ...]) -> str:
     return f"({', '.join(str(int(size)) for size in shape)}{',' if len(shape) == 1 else ''})"
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """What a student would call the value: its type, and the shape of a tensor."""
     match value:
         case None:
             return "None"
-        case Opaque():
+        case Opaque() | Described():
             return f"an object of type {value.type_name}"
         case tuple() | list():
             return f"a {type(value).__name__} of {len(value)}"

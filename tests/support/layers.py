@@ -102,8 +102,7 @@ class Trial:
 
     def twin(self, **keywords: Any) -> Trial:
         """Another model with the same weights and inputs, built with other keywords."""
-        model = self.layer.build(self.sizes, **keywords)
-        model.load(self.parameters)
+        model = self.layer.prepare(self.sizes, self.parameters, self.dtype, **keywords)
         return replace(self, model=model)
 
     def again(self) -> Trial:
@@ -172,19 +171,23 @@ class Layer(ABC):
         """A model of these sizes in eval mode, with the weights its constructor gave it."""
         return self.candidate.build(self.class_name, *self.arguments(sizes or self.sizes), **keywords).eval()
 
+    def prepare(
+        self, sizes: Sizes, parameters: dict[str, Tensor], dtype: torch.dtype, **keywords: Any
+    ) -> Model:
+        """A model of these sizes and dtype in eval mode with these weights, as of its first question."""
+        kind = None if dtype is torch.float32 else dtype
+        return self.candidate.prepare(self.class_name, self.arguments(sizes), keywords, parameters, kind)
+
     def trial(self, sizes: Sizes | None = None, dtype: torch.dtype = torch.float32, **keywords: Any) -> Trial:
         """A model of these sizes with drawn weights loaded, and drawn inputs."""
         sizes = sizes or self.sizes
-        model = self.build(sizes, **keywords)
-        if dtype is not torch.float32:
-            model.to(dtype=dtype)
         # wide enough that the weights are far from uniform
         spread = 1.5 * sizes.d_model**-0.5
         shapes = self.parameter_shapes(sizes)
         parameters = {
             name: self.draw.normal(*shape, scale=spread).to(dtype) for name, shape in shapes.items()
         }
-        model.load(parameters)
+        model = self.prepare(sizes, parameters, dtype, **keywords)
         inputs = tuple(self.draw.normal(*shape).to(dtype) for shape in self.input_shapes(sizes))
         return Trial(self, sizes, model, parameters, inputs)
 

@@ -19,6 +19,17 @@ FORMS_4D = (
 )
 
 
+# every form and every dtype, each form with two dtypes
+ACCEPTED = (
+    ("query x key", "bool"),
+    ("query x key", "float"),
+    ("batch x query x key", "int"),
+    ("batch x query x key", "bool"),
+    ("batch x 1 x key", "float"),
+    ("batch x 1 x key", "int"),
+)
+
+
 def shape_of(form: str, sizes: Sizes) -> tuple[int, ...]:
     """The shape that a form such as ``batch x 1 x key`` has at these sizes."""
     named = {"batch": sizes.batch, "heads": sizes.heads, "query": sizes.seq_q, "key": sizes.seq_k, "1": 1}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
+from torch import Tensor
 
 
 class Attention(NamedTuple):
@@ -39,25 +39,36 @@ def single_head(q_in: Tensor, kv_in: Tensor, parameters: dict[str, Tensor], mask
 def multi_head(
     inputs: tuple[Tensor, Tensor, Tensor], parameters: dict[str, Tensor], num_heads: int, mask: Tensor | None
 ) -> Attention:
-    """``num_heads`` heads on (query, key, value), through ``nn.MultiheadAttention``.
+    """``num_heads`` heads on (query, key, value), through what ``nn.MultiheadAttention`` calls.
 
     ``parameters`` are ``W_Q.weight`` to ``W_O.weight``, each (d_model, d_model). ``mask``
     broadcasts to (batch, num_heads, seq_q, seq_k), a 3-D one is shared by the heads; 0 blocks.
     """
     query, key, value = inputs
     batch, seq_q, d_model = query.shape
-    layer = nn.MultiheadAttention(d_model, num_heads, bias=False, batch_first=True, dtype=query.dtype)
-    names = ("W_Q", "W_K", "W_V")
-    named = {
-        "in_proj_weight": torch.cat([parameters[f"{name}.weight"] for name in names]),
-        "out_proj.weight": parameters["W_O.weight"],
-    }
+    projections = torch.cat([parameters[f"{name}.weight"] for name in ("W_Q", "W_K", "W_V")])
     blocked = None
     if mask is not None:
         mask = mask[:, None] if mask.dim() == 3 else mask
         blocked = (mask == 0).expand(batch, num_heads, seq_q, key.shape[1])
         blocked = blocked.reshape(batch * num_heads, seq_q, key.shape[1])
-    call = (query, key, value)
-    options = {"attn_mask": blocked, "need_weights": True, "average_attn_weights": False}
-    output, weights = torch.func.functional_call(layer, named, call, options)
-    return Attention(output, weights)
+    output, weights = F.multi_head_attention_forward(
+        query.transpose(0, 1),  # it wants (seq, batch, d_model)
+        key.transpose(0, 1),
+        value.transpose(0, 1),
+        d_model,
+        num_heads,
+        in_proj_weight=projections,
+        in_proj_bias=None,
+        bias_k=None,
+        bias_v=None,
+        add_zero_attn=False,
+        dropout_p=0.0,
+        out_proj_weight=parameters["W_O.weight"],
+        out_proj_bias=None,
+        attn_mask=blocked,
+        need_weights=True,
+        average_attn_weights=False,
+    )
+    assert weights is not None  # they were asked for
+    return Attention(output.transpose(0, 1), weights)

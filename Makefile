@@ -28,7 +28,7 @@ grade: setup
 	$(RUN) -m grader grade samples/class --out $(OUT)
 
 test: setup
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2 --dist loadfile
 	$(RUN) -m grader verify
 
 check: setup

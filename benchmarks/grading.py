@@ -26,7 +26,7 @@ from grader.candidate.interface import Candidate  # noqa: E402
 from grader.candidate.isolated import IsolatedTransport  # noqa: E402
 from grader.candidate.launch import Launcher, launcher  # noqa: E402
 from grader.candidate.levels import Level, offered  # noqa: E402
-from grader.candidate.warmth import warm_up  # noqa: E402
+from grader.candidate.warmth import warm_up, warm_up_accelerator  # noqa: E402
 from grader.examination.plugin import student_candidate  # noqa: E402
 from grader.examination.sitting import Sitting  # noqa: E402
 from grader.examination.suite import Suite, with_suite  # noqa: E402
@@ -37,12 +37,12 @@ SHARE_OF_FRESH = 1 / 8  # isolated takes at most this share of a fresh process
 CEILING_OF_LEVEL = 1.25  # the level asked for takes at most this many times level process
 
 
-def fresh_process() -> float:
-    """A new pytest process for the whole suite, as a plain grader would start one."""
+def fresh_process(left_out: list[str]) -> float:
+    """A new pytest process for the core's suite, as a plain grader would start one."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     started = time.perf_counter()
     done = subprocess.run(
-        [*command, "--candidate=solutions", "tests/public", "tests/hidden", "-o", "addopts="],
+        [*command, "--candidate=solutions", "tests/public", "tests/hidden", "-o", "addopts=", *left_out],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -79,14 +79,22 @@ def measure(suite: Suite, rounds: int, submissions: int, level: Level) -> None:
     for started in (host, plain):
         started.ready()
 
+    core = {exercise.name for exercise in assignment.core}
+    tests = [test for test in suite.tests if test.exercise in core]
+    files = {test.id.partition("::")[0] for test in suite.tests}
+    left_out = [f"--ignore={file}" for file in sorted(files - {t.id.partition("::")[0] for t in tests})]
+
+    def sit(candidate: Candidate) -> None:
+        suite.examine(Sitting(candidate, 1, "solutions"), only=lambda test: test.exercise in core)
+
     def local() -> None:
-        suite.examine(Sitting(student_candidate(assignment, ROOT / "solutions"), 1, "solutions"))
+        sit(student_candidate(assignment, ROOT / "solutions"))
 
     def at(launcher: Launcher) -> Callable[[], None]:
         def isolated() -> None:
             transport = IsolatedTransport(launcher, solution.files, solution.homes, refused)
             candidate = Candidate(transport, solution.homes)
-            suite.examine(Sitting(candidate, 1, "solutions"))
+            sit(candidate)
             candidate.close()
 
         return isolated
@@ -95,12 +103,12 @@ def measure(suite: Suite, rounds: int, submissions: int, level: Level) -> None:
     works = {"warm local": local, "warm process": at(plain), isolated: at(host)}
     times: dict[str, list[float]] = {"fresh process": [], **{name: [] for name in works}}
     for _ in range(rounds):
-        times["fresh process"].append(fresh_process())
+        times["fresh process"].append(fresh_process(left_out))
         for _ in range(3):  # the short ones more often
             for name, work in works.items():
                 times[name].append(in_fork(work))
     middle = {name: statistics.median(values) for name, values in times.items()}
-    print(f"{len(suite.tests)} tests, seconds per submission (median, least to most)")
+    print(f"{len(tests)} tests of the core exercises, seconds per submission (median, least to most)")
     for name, values in times.items():
         print(f"  {name:15}  {middle[name]:6.2f}   {min(values):.2f} to {max(values):.2f}   of {len(values)}")
     _verdict(f"{level} / warm local", middle[isolated] / middle["warm local"], CEILING_OF_LOCAL)
@@ -141,6 +149,7 @@ def main() -> None:
     parser.add_argument("--isolation", help="the level to measure (default: the highest offered)")
     arguments = parser.parse_args()
     level = Level.named(arguments.isolation) if arguments.isolation else offered()
+    warm_up_accelerator()
     warm_up()
     with_suite(ROOT, lambda suite: measure(suite, arguments.rounds, arguments.submissions, level))
 

@@ -25,7 +25,7 @@ def examine_machine() -> dict[str, str]:
         "python": f"{platform.python_version()} ({sys.executable})",
         "torch": torch.__version__,
         "system": f"{platform.system()} {platform.release()}, {os.cpu_count()} processors",
-        "accelerator": device if device != "none" else "none (device tests are reported as not run)",
+        "accelerator": device if device != "none" else "none (device tests run on a simulated one)",
         "isolation level": f"{level} (of {', '.join(map(str, Level))})",
         "levels not offered": "; ".join(missing) or "none: this machine offers them all",
         **({"isolation and the GPU": _DRIVER_OPENS} if device != "none" else {}),

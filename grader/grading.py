@@ -96,7 +96,7 @@ def grade(
     submissions = read_submissions(path, assignment)[index - 1 :: count]
     with (
         Journal.resume(out) if options.resume else Journal.start(out) as journal,
-        closing(launcher(isolation)) as host,
+        closing(launcher(isolation, for_bonus=_has_bonus(submissions, assignment))) as host,
     ):
         # the host loads its libraries while the suite is collected
         run = _Class(submissions, out, assignment, options, isolation, journal, host, watch)
@@ -131,6 +131,11 @@ def level_for(options: Options) -> Level:
             f"Leave the option out for {highest}, the highest it offers."
         )
     return chosen
+
+
+def _has_bonus(submissions: Sequence[Submission], assignment: Assignment) -> bool:
+    names = {name for exercise in assignment.bonus for name in exercise.defines}
+    return any(names & set(submission.homes) for submission in submissions)
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _graded(
 
     def work(suite: Suite) -> tuple[dict[str, Result], list[Check]]:
         paper = Paper(assignment, suite.tests, suite.digest, seed, str(offered()))
-        with closing(launcher()) as host, LocalEngine(paper, suite, host, jobs=2) as engine:
+        with closing(launcher(for_bonus=True)) as host, LocalEngine(paper, suite, host, jobs=2) as engine:
             results = {result.submission: result for result in engine.grade([solutions, stubs])}
             if engine.faults:
                 raise InfrastructureFault("\n".join(engine.faults.values()))

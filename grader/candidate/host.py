@@ -26,7 +26,7 @@ from .levels import Level
 from .limits import CPU, WorkerLimits
 from .rules import Rules, find_rules
 from .stage import Stage
-from .warmth import warm_up, warm_up_accelerator
+from .warmth import warm_up, warm_up_accelerator, warm_up_rarer
 from .watchdog import TICK_SECONDS, Watch, children, descendants
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -173,13 +173,15 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def main(control: int, root: str, level: str) -> None:
+def main(control: int, root: str, level: str, for_bonus: bool = False) -> None:
     """Run the host on an inherited descriptor; ``root`` is the project's folder, kept from workers."""
     worker.die_with_parent()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
     warm_up_accelerator()
     rules = find_rules(Level.named(level), accelerator=real_accelerator() is not None)
+    if for_bonus:
+        warm_up_rarer()
     warm_up()
     connection: Any = socket.socket(fileno=control)
     connection.send(READY)

@@ -77,13 +77,13 @@ def _environment() -> dict[str, str]:
 class WarmHost:
     """Workers forked from one host process. Linux only; may be used from forks of this process."""
 
-    def __init__(self, level: Level = Level.PROCESS) -> None:
+    def __init__(self, level: Level = Level.PROCESS, *, for_bonus: bool = False) -> None:
         self.level = level
         stages = new_folder()
         stages.chmod(0o711)  # workers have to pass through it to their own
         self.stages: Path | None = stages
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = boot("host", f"host.main({theirs.fileno()}, {str(ROOT)!r}, {str(level)!r})")
+        command = boot("host", f"host.main({theirs.fileno()}, {str(ROOT)!r}, {str(level)!r}, {for_bonus})")
         with theirs:
             self._process = subprocess.Popen(
                 wrapped(command, stages) if level is Level.NAMESPACED else command,
@@ -253,7 +253,10 @@ class _ColdWorker:
             return None
 
 
-def launcher(level: Level | None = None) -> Launcher:
-    """The fastest way to start workers on this platform, at that level or the highest offered."""
+def launcher(level: Level | None = None, *, for_bonus: bool = False) -> Launcher:
+    """The fastest way to start workers on this platform, at that level or the highest offered.
+
+    ``for_bonus`` loads beforehand what only bonus exercises need (a second, once).
+    """
     level = offered() if level is None else level
-    return WarmHost(level) if warm_start_possible() else ColdStarter(level)
+    return WarmHost(level, for_bonus=for_bonus) if warm_start_possible() else ColdStarter(level)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
+import os
+import tempfile
 
 import torch
 import torch.fx.experimental.symbolic_shapes
@@ -11,6 +15,7 @@ import torch.testing
 from torch import nn
 
 from . import accelerator
+from .watching import CountOperations
 
 
 def warm_up_accelerator() -> None:
@@ -24,6 +29,20 @@ def warm_up_accelerator() -> None:
         device = accelerator.device_called(found.name)
         with torch.no_grad():
             accelerator.moved(nn.Linear(2, 2), device, None)(torch.zeros(1, 2).to(device))
+
+
+def warm_up_rarer() -> None:
+    """Load what only some exercises need: drawing, where matplotlib is installed, and counting operations."""
+    with CountOperations(), torch.no_grad():
+        torch.zeros(2, 2) @ torch.zeros(2, 2)
+    with contextlib.suppress(ImportError), tempfile.TemporaryDirectory() as caches:
+        os.environ["MPLCONFIGDIR"] = os.environ["XDG_CACHE_HOME"] = caches  # what it finds, it keeps there
+        importlib.import_module("matplotlib").use("Agg")
+        plots = importlib.import_module("matplotlib.pyplot")
+        figure, axes = plots.subplots()
+        figure.colorbar(axes.imshow([[0.0, 1.0]]))
+        plots.close(figure)
+        del os.environ["MPLCONFIGDIR"], os.environ["XDG_CACHE_HOME"]
 
 
 def warm_up() -> None:

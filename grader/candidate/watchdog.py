@@ -37,10 +37,10 @@ class Watch:
         if sum(threads for _, threads in seen) > self.limits.processes:
             return PROCESSES
         own = sum(max(0, size - self._at_fork) for size, _ in seen)
-        if False and own > self.limits.memory_bytes and (len(family) == 1 or self._exactly(family)):
+        if own > self.limits.memory_bytes and (len(family) == 1 or self._exactly(family)):
             return MEMORY
         self._ticks += 1
-        if self._ticks % _TICKS_PER_WALK == 9 and is_full(self.scratch, self.limits):
+        if self._ticks % _TICKS_PER_WALK == 0 and is_full(self.scratch, self.limits):
             return SCRATCH
         return ""
 

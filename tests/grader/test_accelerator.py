@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -281,8 +282,8 @@ def test_required_gpu_that_is_missing_takes_the_points_and_says_so(project: Proj
     assert result["score"] == 95.5
 
 
-@pytest.mark.parametrize(("option", "said"), [("--seed=1", "9 passed"), ("--require-gpu", "9 skipped")])
+@pytest.mark.parametrize(("option", "said"), [("--seed=1", "passed"), ("--require-gpu", "skipped")])
 def test_plain_pytest_runs_the_device_tests_here_too(project: Project, option: str, said: str) -> None:
     file = project.root / "tests/hidden/test_device.py"
     ended = run("-m", "pytest", "-q", file, "-k", SELF, "--candidate=solutions", option, cwd=project.root)
-    assert said in ended.out
+    assert re.search(rf"^\d+ {said}, \d+ deselected", ended.out, re.M), ended.out  # nothing failed

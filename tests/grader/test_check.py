@@ -170,5 +170,13 @@ def test_a_hint_for_an_unknown_exercise_is_refused(project: Project) -> None:
 
 def test_doctor_says_what_the_machine_can_do(project: Project) -> None:
     facts = dict(line.split("  ", 1) for line in project.run("doctor").out.splitlines())
-    assert list(facts) == ["python", "torch", "system", "accelerator", "isolation level", "start of workers"]
+    assert list(facts) == [
+        "python",
+        "torch",
+        "system",
+        "accelerator",
+        "isolation level",
+        "levels not offered",
+        "start of workers",
+    ]
     assert all(facts.values())

@@ -17,9 +17,7 @@ from tests.support.steep import steep
 MASKED = {
     "one sample": ({"batch": 1}, "batch x query x key"),
     "as many samples as heads": ({"batch": 3}, "batch x query x key"),
-    "as many samples as heads, padding": ({"batch": 3}, "batch x 1 x key"),
     "as many samples as tokens": ({"batch": 5}, "query x key"),
-    "as many samples as tokens, padding": ({"batch": 5}, "batch x 1 x key"),
     "other lengths": ({"batch": 3, "seq_q": 4, "seq_k": 6}, "batch x query x key"),
 }
 
@@ -89,7 +87,7 @@ def test_a_causal_mask(layer: Layer) -> None:
     multi_head_attention=1,
     hint="How far below the allowed scores is a blocked one, when the allowed ones are very low themselves?",
 )
-@pytest.mark.parametrize("low", [0, -100, -20_000])
+@pytest.mark.parametrize("low", [0, -20_000])
 def test_blocked_weights_are_exactly_zero_however_low_the_scores(layer: Layer, low: int) -> None:
     """A blocked weight is exactly 0, even when every allowed score is very negative."""
     trial = steep(layer, [low] * layer.sizes.seq_q)

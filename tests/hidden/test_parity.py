@@ -9,15 +9,14 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import agrees, both_agree, has_shape
-from tests.support.layers import EDGES, Layer
+from tests.support.layers import Layer
 from tests.support.steep import steep
 
 WIDTHS = {"narrow": {"d_k": 2}, "usual": {}, "odd": {"d_k": 5}, "wide": {"d_k": 24, "seq_q": 4, "seq_k": 9}}
 SIZES = {
     **{name: change for name, change in WIDTHS.items() if change},
-    **{name: EDGES[name] for name in ("one sample", "one key", "one head", "as many heads as samples")},
-    "as many samples as tokens": {"batch": 5},
-    "as many keys as queries": {"seq_k": 5},
+    "one sample, one head, as many keys as queries": {"batch": 1, "heads": 1, "seq_k": 5},
+    "as many samples as heads and tokens": {"batch": 3, "heads": 3, "seq_q": 3},
 }
 
 
@@ -72,7 +71,7 @@ def test_the_formula_in_double_precision(layer: Layer, masked: bool) -> None:
     multi_head_attention=0.5,
     hint="One very large score in the first row: what happens to the second?",
 )
-@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "masked"])
+@pytest.mark.parametrize("masked", [False], ids=["no mask"])
 def test_rows_of_very_large_and_very_small_scores(layer: Layer, masked: bool) -> None:
     """Scores of +300 in one row and -300 in another leave every row right: no overflow, no 0/0."""
     heights = [300.0, -300.0, 0.0, 150.0, -150.0]

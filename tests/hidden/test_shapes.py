@@ -41,9 +41,7 @@ def test_d_k_defaults_to_d_model(layer: Layer) -> None:
     multi_head_attention=2,
     hint="Which line of yours would notice if an axis had length 1, or if two axes were equally long?",
 )
-@pytest.mark.parametrize(
-    "edge", ["one sample", "one token", "one key", "one head", "one sample and one head"]
-)
+@pytest.mark.parametrize("edge", ["one token", "one key", "one sample and one head"])
 def test_unusual_sizes_keep_every_axis(layer: Layer, edge: str) -> None:
     """Batches, lengths and head counts of one, or equal to one another, take no axis away."""
     trial = layer.trial(layer.fit(**EDGES[edge]))

@@ -160,6 +160,8 @@ def test_the_table_of_what_is_bounded_holds(
     before = family(host)
     candidate, transport = sit(seconds=10.0, **(SMALL if name == "burn" else WIDE))
     words = row["what the student reads"] if row[str(level)] == "bounded" else "other processes are closed"
+    if name == "fork_bomb":
+        words += "|more than one frame"  # a child may answer, too, before it is counted
     started = time.monotonic()
     with pytest.raises(CandidateError, match=words):
         candidate.apply(name)

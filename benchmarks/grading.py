@@ -14,7 +14,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -23,13 +25,15 @@ sys.path.insert(0, str(ROOT))
 
 from grader.assignment import load_assignment  # noqa: E402
 from grader.candidate.interface import Candidate  # noqa: E402
-from grader.candidate.isolated import IsolatedTransport  # noqa: E402
 from grader.candidate.launch import Launcher, launcher  # noqa: E402
 from grader.candidate.levels import Level, offered  # noqa: E402
 from grader.candidate.warmth import warm_up, warm_up_accelerator  # noqa: E402
+from grader.engines.local import LocalEngine  # noqa: E402
+from grader.engines.marking import Paper  # noqa: E402
 from grader.examination.plugin import student_candidate  # noqa: E402
 from grader.examination.sitting import Sitting  # noqa: E402
 from grader.examination.suite import Suite, with_suite  # noqa: E402
+from grader.scoring import SuiteTest  # noqa: E402
 from grader.submissions import read_submissions  # noqa: E402
 
 CEILING_OF_LOCAL = 2.0  # isolated takes at most this many times warm local
@@ -74,12 +78,12 @@ def in_fork(work: Callable[[], None]) -> float:
 def measure(suite: Suite, rounds: int, submissions: int, level: Level) -> None:
     assignment = load_assignment(ROOT)
     solution = read_submissions(ROOT / "solutions", assignment)[0]
-    refused = {name: assignment.refused_in(name) for name in assignment.homes}
     host, plain = launcher(level), launcher(Level.PROCESS)
     for started in (host, plain):
         started.ready()
 
     core = {exercise.name for exercise in assignment.core}
+    core_names = {name for exercise in assignment.core for name in exercise.defines}
     tests = [test for test in suite.tests if test.exercise in core]
     files = {test.id.partition("::")[0] for test in suite.tests}
     left_out = [f"--ignore={file}" for file in sorted(files - {t.id.partition("::")[0] for t in tests})]
@@ -90,17 +94,18 @@ def measure(suite: Suite, rounds: int, submissions: int, level: Level) -> None:
     def local() -> None:
         sit(student_candidate(assignment, ROOT / "solutions"))
 
-    def at(launcher: Launcher) -> Callable[[], None]:
-        def isolated() -> None:
-            transport = IsolatedTransport(launcher, solution.files, solution.homes, refused)
-            candidate = Candidate(transport, solution.homes)
-            sit(candidate)
-            candidate.close()
-
-        return isolated
+    def at(launcher: Launcher, *, halved: bool = False) -> Callable[[], None]:
+        """As the engine examines one submission: in one go, or in halves on two processors."""
+        paper = Paper(assignment, suite.tests, suite.digest, 1, str(launcher.level))
+        engine = LocalEngine(paper, suite, launcher)
+        handed_in = replace(solution, homes={name: solution.homes[name] for name in core_names})
+        return lambda: check(engine.examine(handed_in, halved=halved), tests)
 
     isolated = f"warm {level}"
+    halves = f"{level}, halved"
     works = {"warm local": local, "warm process": at(plain), isolated: at(host)}
+    if (os.cpu_count() or 1) > 1:
+        works[halves] = at(host, halved=True)
     times: dict[str, list[float]] = {"fresh process": [], **{name: [] for name in works}}
     for _ in range(rounds):
         times["fresh process"].append(fresh_process(left_out))
@@ -113,11 +118,20 @@ def measure(suite: Suite, rounds: int, submissions: int, level: Level) -> None:
         print(f"  {name:15}  {middle[name]:6.2f}   {min(values):.2f} to {max(values):.2f}   of {len(values)}")
     _verdict(f"{level} / warm local", middle[isolated] / middle["warm local"], CEILING_OF_LOCAL)
     _verdict(f"{level} / fresh process", middle[isolated] / middle["fresh process"], SHARE_OF_FRESH)
+    if halves in middle:  # what `grade` does with one submission and a second processor
+        _verdict(f"{halves} / fresh", middle[halves] / middle["fresh process"], SHARE_OF_FRESH)
     _verdict(f"{level} / process", middle[isolated] / middle["warm process"], CEILING_OF_LEVEL)
     if submissions:
         memory(at(host), submissions)
     host.close()
     plain.close()
+
+
+def check(answer: dict[str, Any], tests: list[SuiteTest]) -> None:
+    """A benchmark of wrong results would be worth nothing."""
+    wrong = [test.id for test in tests if answer["outcomes"][test.id]["status"] != "passed"]
+    if wrong:
+        raise SystemExit(f"not passed: {wrong[0]}")
 
 
 def memory(isolated: Callable[[], None], submissions: int) -> None:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from grader.candidate.interface import Candidate
 from grader.candidate.isolated import Deadlines, IsolatedTransport
@@ -29,6 +30,7 @@ from grader.results import Result, TestStatus
 from grader.scoring import Outcome
 from grader.submissions.model import Submission
 
+from .halves import both, halves_of
 from .marking import Paper, broken, marked
 
 # how much longer than the submission's own limit an examiner may take before it is taken to hang
@@ -84,24 +86,26 @@ class LocalEngine:
                     if submission.unreadable is not None:
                         yield marked(self._paper, submission, {}, datetime.now(UTC), 0.0)
                         continue
-                    descriptor = self._fork(submission)
+                    # with too few submissions to keep every processor busy, each is done in halves
+                    together = min(self._jobs, len(waiting) + len(self._children) + 1)
+                    descriptor = self._fork(submission, halved=2 * together <= (os.cpu_count() or 1))
                     selector.register(descriptor, selectors.EVENT_READ)
                 yield from self._collect(selector)
 
-    def _fork(self, submission: Submission) -> int:
+    def _fork(self, submission: Submission, *, halved: bool) -> int:
         readable, writable = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
-            self._child(submission, writable)
+            self._child(submission, writable, halved)
         os.close(writable)
         now = time.monotonic()
         allowed = self._paper.assignment.limits.submission_seconds + _SLACK_SECONDS
         self._children[readable] = _Child(submission, pid, datetime.now(UTC), now, now + allowed, bytearray())
         return readable
 
-    def _child(self, submission: Submission, writable: int) -> None:
+    def _child(self, submission: Submission, writable: int, halved: bool) -> None:
         """In the fork: examine, write the answer, never return."""
         code = 1
         try:
@@ -110,7 +114,7 @@ class LocalEngine:
             for descriptor in self._children:
                 os.close(descriptor)
             try:
-                answer = self._examine(submission)
+                answer = self.examine(submission, halved=halved)
             except BaseException as error:
                 answer = {"fault": f"{_headline(error)}\n\n{traceback.format_exc()}"}
             with os.fdopen(writable, "wb") as stream:
@@ -119,7 +123,19 @@ class LocalEngine:
         finally:
             os._exit(code)
 
-    def _examine(self, submission: Submission) -> dict[str, object]:
+    def examine(self, submission: Submission, *, halved: bool = False) -> dict[str, Any]:
+        """One submission's outcomes by test, and a note on the whole, as JSON; examined in this process.
+
+        ``halved``: a fork of this process does one half meanwhile, on a worker of its own.
+        """
+        if not halved:
+            return self._examine(submission, frozenset(self._paper.assignment.exercises))
+        one, other = halves_of(self._suite.tests, self._paper.assignment)
+        parts = both(lambda: self._examine(submission, one), lambda: self._examine(submission, other))
+        outcomes = {test: outcome for part in parts for test, outcome in part["outcomes"].items()}
+        return {"outcomes": outcomes, "note": " ".join(part["note"] for part in parts if part["note"])}
+
+    def _examine(self, submission: Submission, exercises: frozenset[str]) -> dict[str, Any]:
         limits = self._paper.assignment.limits
         refused = {name: self._paper.assignment.refused_in(name) for name in self._paper.assignment.homes}
         transport = IsolatedTransport(
@@ -136,7 +152,7 @@ class LocalEngine:
         candidate = Candidate(transport, submission.homes, submission.problems, submission.originals)
         try:
             sitting = Sitting(candidate, self._paper.seed, submission.id, self._paper.require_gpu)
-            outcomes = self._suite.examine(sitting)
+            outcomes = self._suite.examine(sitting, only=lambda test: test.exercise in exercises)
         finally:
             candidate.close()
         note = ""

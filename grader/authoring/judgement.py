@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from grader.examination.suite import Suite
 
 NAMED_SHARE = 0.9  # of the mistakes must get the diagnosis expected, first
 SEEDS = 3
+FEW = 6  # tests that fail for a mistake, itself included, for it to count as caught by few
 
 # told the number of cases, gives what is called as each one is through
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -42,7 +44,9 @@ def judge_suites(
         killed = laboratory.kill(mistakes, done)
         spared = laboratory.spare(lookalikes, done)
     write_matrix(root / "build", suite.tests, killed, seed)
-    return [_killed(killed), _named(killed), _spared(spared)]
+    kept = cases / "kept.toml"
+    reasons = tomllib.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+    return [_killed(killed), _named(killed), _needed(suite, killed, reasons), _spared(spared)]
 
 
 def _killed(killed: list[Killed]) -> Check:
@@ -60,6 +64,24 @@ def _named(killed: list[Killed]) -> Check:
     if not enough:
         seen += f", fewer than {NAMED_SHARE:.0%}"
     return Check("mistakes named", enough, seen)
+
+
+def _needed(suite: Suite, killed: list[Killed], reasons: Mapping[str, str]) -> Check:
+    """Whether each test catches a mistake that few others do, or somebody has said why it stays."""
+    fewest: dict[str, int] = {}
+    for kill in killed:
+        functions = {id.partition("[")[0] for id in next(iter(kill.failed.values()))}
+        for function in functions:
+            fewest[function] = min(fewest.get(function, len(functions)), len(functions))
+    measured = {kill.exercise for kill in killed}
+    functions = {test.id.partition("[")[0] for test in suite.tests if test.exercise in measured}
+    common = sorted(f for f in functions if fewest.get(f, FEW + 1) > FEW)
+    silent = [f for f in common if f.rpartition("::")[2] not in reasons]
+    seen = f"{len(functions) - len(common)} of {len(functions)} catch what few others do"
+    seen += f", {len(common) - len(silent)} more stay for a reason given"
+    if silent:
+        seen += f"; give one in tests/cases/kept.toml for {_list(silent)}"
+    return Check("tests needed", not silent, seen)
 
 
 def _spared(spared: list[Spared]) -> Check:

@@ -22,6 +22,7 @@ from .outputs import look_at_output
 from .promises import (
     look_at_arguments,
     look_at_defaults,
+    look_at_device,
     look_at_dtypes,
     look_at_gradients,
     look_at_memory,
@@ -200,7 +201,7 @@ def _promises(layer: Layer, trial: Trial, value: object) -> list[Finding]:
         found.append(finding("returns-no-pair", f"Here it is a {type(value).__name__}."))
     found += [look_at_gradients(trial), look_at_dtypes(layer)]
     if not any(found):
-        found.append(_other_sizes(layer))
+        found += [_other_sizes(layer), look_at_device(layer)]
     if isinstance(layer, MultiHeadAttentionLayer):
         found += [look_at_dropout(layer), look_at_training(layer), look_at_refusal(layer), _parts(layer)]
     found += [look_at_names(trial), look_at_defaults(layer)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from grader.candidate.accelerator import ACCELERATOR
 from grader.candidate.faults import CandidateError, NotUsable, StudentError
 from grader.candidate.interface import Model
 from tests.support import masks
@@ -154,6 +155,22 @@ def look_at_dtypes(layer: Layer) -> Finding | None:
             return finding("dtype-changed", f"Here {dtype} stops with an error.")
         if any(part.dtype is not dtype for part in found):
             return finding("dtype-changed", f"Here {dtype} comes back as {found.output.dtype}.")
+    return None
+
+
+def look_at_device(layer: Layer) -> Finding | None:
+    """Whether the layer runs on an accelerator, real or simulated, and leaves its answer there."""
+    accelerator = layer.candidate.accelerator()
+    trial = layer.trial().again()
+    trial.model.to(device=ACCELERATOR)
+    mask = masks.drawn(layer.draw, "query x key", trial.sizes)
+    for keywords in ({}, {"mask": mask}):
+        try:
+            seen = trial.model.watch("forward", *trial.inputs, **keywords)
+        except StudentError:
+            return finding("device-fixed")
+        if not all(map(accelerator.holds, seen.devices)):
+            return finding("device-fixed", "Here the answer comes back from there.")
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -16,6 +17,7 @@ from grader.examination.suite import Suite
 NAMED_SHARE = 0.9  # of the mistakes must get the diagnosis expected, first
 SEEDS = 3
 FEW = 6  # tests that fail for a mistake, itself included, for it to count as caught by few
+ENOUGH = 10  # mistakes of an exercise, before what its tests catch says anything about them
 
 # told the number of cases, gives what is called as each one is through
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -73,7 +75,8 @@ def _needed(suite: Suite, killed: list[Killed], reasons: Mapping[str, str]) -> C
         functions = {id.partition("[")[0] for id in next(iter(kill.failed.values()))}
         for function in functions:
             fewest[function] = min(fewest.get(function, len(functions)), len(functions))
-    measured = {kill.exercise for kill in killed}
+    counts = Counter(kill.exercise for kill in killed)
+    measured = {exercise for exercise, count in counts.items() if count >= ENOUGH}
     functions = {test.id.partition("[")[0] for test in suite.tests if test.exercise in measured}
     common = sorted(f for f in functions if fewest.get(f, FEW + 1) > FEW)
     silent = [f for f in common if f.rpartition("::")[2] not in reasons]

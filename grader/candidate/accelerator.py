@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 from torch.utils._mode_utils import no_dispatch
 
 from .faults import HARD_CODED_DEVICE
@@ -175,21 +174,53 @@ class SimulatedTensor(Tensor):
 
 def _run(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Carry out one operation that concerns the simulated device, on the CPU values inside."""
-    flat, shape = pytree.tree_flatten((list(args), dict(kwargs)))
+    flat = _leaves((args, kwargs))
     target = next((part for part in flat if isinstance(part, torch.device)), None)
     _refuse_mixture(func, args, kwargs, flat)
-    inner = [_inside(part) for part in flat]
-    inner_args, inner_kwargs = pytree.tree_unflatten(inner, shape)
-    found = func(*inner_args, **inner_kwargs)
+    given: dict[int, Tensor] = {}  # by what is inside, the tensor that was passed
+
+    def inside(part: Any) -> Any:
+        found = _inside(part)
+        if isinstance(part, Tensor):
+            given[id(found)] = part
+        return found
+
+    found = func(*_replaced(args, inside), **_replaced(kwargs, inside))
     if torch.Tag.inplace_view in func.tags:  # the shape outside has to follow
         with no_dispatch():
             func(*args, **kwargs)
     if target is not None and target.type != SIMULATED:
         return found
-    given = {id(inside): part for inside, part in zip(inner, flat, strict=True) if isinstance(part, Tensor)}
-    return pytree.tree_map_only(
-        Tensor, lambda t: given[id(t)] if id(t) in given else SimulatedTensor(t), found
-    )
+
+
+    def outside(part: Any) -> Any:
+        if not isinstance(part, Tensor):
+            return part
+        return given[id(part)] if id(part) in given else SimulatedTensor(part)
+
+    return _replaced(found, outside)
+
+
+# An operation's arguments and results nest in lists, tuples and dicts alone. PyTorch's own walk
+# through such trees serves any class, and takes several times as long as the operation itself.
+def _leaves(tree: Any) -> list[Any]:
+    """What is neither list, tuple nor dict in ``tree``, from left to right."""
+    if isinstance(tree, list | tuple):
+        return [leaf for part in tree for leaf in _leaves(part)]
+    if isinstance(tree, dict):
+        return [leaf for part in tree.values() for leaf in _leaves(part)]
+    return [tree]
+
+
+def _replaced(tree: Any, leaf: Callable[[Any], Any]) -> Any:
+    """The same tree with ``leaf`` of each of its leaves; a tuple of any kind becomes a plain one."""
+    if isinstance(tree, list):
+        return [_replaced(part, leaf) for part in tree]
+    if isinstance(tree, tuple):
+        return tuple([_replaced(part, leaf) for part in tree])
+    if isinstance(tree, dict):
+        return {key: _replaced(part, leaf) for key, part in tree.items()}
+    return leaf(tree)
 
 
 def _inside(part: Any) -> Any:
@@ -204,7 +235,7 @@ def _refuse_mixture(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], f
     """Raises RuntimeError where an operation on a GPU would: its tensors live in two places."""
     if func in _COPIES or not any(isinstance(part, SimulatedTensor) for part in flat):
         return
-    looked_up = pytree.tree_leaves(args[1]) if func in _INDEXING else []
+    looked_up = _leaves(args[1]) if func in _INDEXING else []
     allowed = {id(part) for part in looked_up if isinstance(args[0], SimulatedTensor)}
     strangers = [part for part in flat if _is_stranger(part) and id(part) not in allowed]
     found = next((part for part in strangers if part.dim() > 0), None)

@@ -68,10 +68,26 @@ class Launcher(Protocol):
     def close(self) -> None:
         """End everything that was started."""
 
+# Every worker touches its memory for the first time, a page at a time, and a large tensor has
+# thousands of them: huge pages where the kernel has them, and what was let go is kept for the next.
+# glibc reads this when a process starts; other systems' libraries do not look for it.
+_MEMORY = {
+    "glibc.malloc.hugetlb": 1,
+    "glibc.malloc.mmap_threshold": 2**30,
+    "glibc.malloc.trim_threshold": 2**31,
+    "glibc.malloc.top_pad": 2**26,
+}
+
 
 def _environment() -> dict[str, str]:
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return {**passed, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    tunables = ":".join(f"{name}={value}" for name, value in _MEMORY.items())
+    return {
+        **passed,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "GLIBC_TUNABLES": tunables,
+    }
 
 
 class WarmHost:

@@ -23,7 +23,8 @@ MAX_TENSORS = 256
 MAX_BITS = 64
 MAX_DIMENSIONS = 16  # printing a tensor of a thousand takes more frames than there are
 
-_TAG = "$"  # the key that marks a JSON object as one of ours
+_TAG = "$"  # the key that marks a JSON object as something that JSON itself does not have
+_SCALARS = frozenset({bool, int, float, str})
 CROSSING_DTYPES = frozenset(
     {
         torch.bool,
@@ -170,9 +171,18 @@ def encode(value: object) -> tuple[object, dict[str, torch.Tensor]]:
     names: dict[int, str] = {}
 
     def tree(part: object) -> object:
+        kind = type(part)
+        if part is None or kind in _SCALARS:
+            return part
+        if kind is list:
+            return [tree(item) for item in part]  # type: ignore[attr-defined]
         match part:
-            case None | bool() | int() | float() | str():
-                return part
+            case dict() if _TAG not in part and all(type(key) is str for key in part):
+                return {key: tree(item) for key, item in part.items()}
+            case dict():
+                return {_TAG: "dict", "v": [[key, tree(item)] for key, item in part.items()]}
+            case tuple():
+                return {_TAG: "tuple", "v": [tree(item) for item in part]}
             case torch.Tensor():
                 # one tensor in two places is sent once, and is one tensor at the other end
                 name = names.setdefault(id(part), str(len(tensors)))
@@ -180,18 +190,12 @@ def encode(value: object) -> tuple[object, dict[str, torch.Tensor]]:
                 if part.is_contiguous():
                     return {_TAG: "tensor", "n": name}
                 return {_TAG: "tensor", "n": name, "strides": list(part.stride())}
-            case tuple():
-                return {_TAG: "tuple", "v": [tree(item) for item in part]}
-            case list():
-                return {_TAG: "list", "v": [tree(item) for item in part]}
-            case dict():
-                return {_TAG: "dict", "v": [[key, tree(item)] for key, item in part.items()]}
             case Opaque():
                 return {_TAG: "opaque", "v": part.type_name}
             case Described():
                 return {_TAG: "described", "v": [part.type_name, tree(part.facts)]}
             case _:
-                raise MalformedValue(f"{type(part).__name__} is not plain data")
+                raise MalformedValue(f"{kind.__name__} is not plain data")
 
     return tree(value), tensors
 
@@ -209,16 +213,21 @@ def decode(tree: object, tensors: dict[str, torch.Tensor], *, keep_strides: bool
         nodes += 1
         if depth > MAX_DEPTH or nodes > MAX_NODES:
             raise MalformedValue("the value is nested too deeply or has too many parts")
-        if part is None or isinstance(part, bool | float):
+        kind = type(part)  # JSON has no others than these
+        if part is None or kind is bool or kind is float:
             return part
         if isinstance(part, int | str):
             return scalar(part)
-        if not isinstance(part, dict) or not isinstance(part.get(_TAG), str):
-            raise MalformedValue("a part of the value is not marked as ours")
-        if part[_TAG] == "tensor":
+        if isinstance(part, list):
+            return [value(item, depth + 1) for item in part]
+        if not isinstance(part, dict):
+            raise MalformedValue("a part of the value is none of JSON's kinds")
+        if _TAG not in part:
+            return {scalar(key): value(item, depth + 1) for key, item in part.items()}
+        mark, content = part[_TAG], part.get("v")
+        if mark == "tensor":
             return tensor(part.get("n"), part.get("strides"))
-        content = part.get("v")
-        reader = readers.get(part[_TAG])
+        reader = readers.get(mark) if isinstance(mark, str) else None
         if reader is None:
             raise MalformedValue("a part of the value has an unknown mark")
         return reader(content, depth)
@@ -240,10 +249,10 @@ def decode(tree: object, tensors: dict[str, torch.Tensor], *, keep_strides: bool
             return laid_out(found, strides)
         return found
 
-    def items(content: object, depth: int) -> list[Any]:
+    def items(content: object, depth: int) -> tuple[Any, ...]:
         if not isinstance(content, list):
             raise MalformedValue("a list was expected")
-        return [value(item, depth + 1) for item in content]
+        return tuple([value(item, depth + 1) for item in content])
 
     def mapping(content: object, depth: int) -> dict[str | int, Any]:
         if not isinstance(content, list):
@@ -269,8 +278,7 @@ def decode(tree: object, tensors: dict[str, torch.Tensor], *, keep_strides: bool
         return Described(opaque(content[0], depth).type_name, facts)
 
     readers: dict[str, Callable[[object, int], Any]] = {
-        "tuple": lambda content, depth: tuple(items(content, depth)),
-        "list": items,
+        "tuple": items,
         "dict": mapping,
         "opaque": opaque,
         "described": described,

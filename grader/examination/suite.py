@@ -35,6 +35,8 @@ class Suite:
 
     def __init__(self, session: pytest.Session, tests: list[SuiteTest], digest: str) -> None:
         self._session = session
+        for item in session.items:  # once for all the forks that will need it
+            directly(item)
         self.tests = tests
         self.digest = digest
 

@@ -133,10 +133,8 @@ def oversize():
 
 
 def frame(number, value="forged"):
-    reply = {"value": value, "args": {"$": "list", "v": []}, "kwargs": {"$": "dict", "v": []}}
-    devices = {"$": "list", "v": []}
-    pairs = [*([key, part] for key, part in reply.items()), ["devices", devices]]
-    header = json.dumps({"id": number, "ok": {"$": "dict", "v": pairs}}).encode()
+    reply = {"value": value, "args": [], "kwargs": {}, "devices": []}
+    header = json.dumps({"id": number, "ok": reply}).encode()
     return struct.pack("!4sIQ", b"HSF1", len(header), 0) + header
 
 

@@ -184,16 +184,21 @@ class Candidate:
         self.load(name)
         return _counts(self._ask("count", name, handle=None, name=name, args=list(args), kwargs=kwargs))
 
+    def absence(self, names: Sequence[str]) -> str | None:
+        """Why there is nothing to ask of any of these names; None when there is of one at least."""
+        if any(name in self._homes and name not in self._problems for name in names):
+            return None
+        first = names[0]
+        return self._problems.get(first, f"{first} was not handed in: no file defines it.")
+
     def load(self, name: str) -> Line:
         """Import the file that defines ``name`` if need be; where its definition starts.
 
         A file that failed to import once is not tried again.
         """
-        if name in self._problems:
-            raise NotHandedIn(self._problems[name])
-        home = self._homes.get(name)
-        if home is None:
-            raise NotHandedIn(f"{name} was not handed in: no file defines it.")
+        if absence := self.absence([name]):
+            raise NotHandedIn(absence)
+        home = self._homes[name]
         for broken in (home, name):
             if broken in self._broken:
                 raise self._broken[broken].with_traceback(None)

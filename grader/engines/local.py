@@ -128,9 +128,18 @@ class LocalEngine:
 
         ``halved``: a fork of this process does one half meanwhile, on a worker of its own.
         """
+        exercises = frozenset(self._paper.assignment.exercises)
         if not halved:
-            return self._examine(submission, frozenset(self._paper.assignment.exercises))
-        one, other = halves_of(self._suite.tests, self._paper.assignment)
+            return self._examine(submission, exercises)
+        # what was not handed in takes no time, and so is no part of a fair division
+        present = {
+            name
+            for name, exercise in self._paper.assignment.exercises.items()
+            if set(exercise.defines) & set(submission.homes)
+        }
+        weighed = [test for test in self._suite.tests if test.exercise in present]
+        other = halves_of(weighed, self._paper.assignment)[1]
+        one = exercises - other
         parts = both(lambda: self._examine(submission, one), lambda: self._examine(submission, other))
         outcomes = {test: outcome for part in parts for test, outcome in part["outcomes"].items()}
         return {"outcomes": outcomes, "note": " ".join(part["note"] for part in parts if part["note"])}
@@ -152,7 +161,15 @@ class LocalEngine:
         candidate = Candidate(transport, submission.homes, submission.problems, submission.originals)
         try:
             sitting = Sitting(candidate, self._paper.seed, submission.id, self._paper.require_gpu)
-            outcomes = self._suite.examine(sitting, only=lambda test: test.exercise in exercises)
+            asked = {name: self._paper.assignment.exercises[name].defines for name in exercises}
+            absent = {name: why for name, names in asked.items() if (why := candidate.absence(names))}
+            present = exercises - set(absent)
+            outcomes = self._suite.examine(sitting, only=lambda test: test.exercise in present)
+            outcomes |= {
+                test.id: Outcome(TestStatus.NOT_RUN, absent[test.exercise])
+                for test in self._suite.tests
+                if test.exercise in absent
+            }
         finally:
             candidate.close()
         note = ""

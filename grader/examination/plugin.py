@@ -34,6 +34,7 @@ SITTING = pytest.StashKey[Sitting]()
 OUTCOMES = pytest.StashKey[dict[str, Outcome]]()
 _TESTS = pytest.StashKey[list[SuiteTest]]()
 _DEVICE = pytest.StashKey[Accelerator]()
+_ASSIGNMENT = pytest.StashKey[Assignment]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,10 +68,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[_TESTS] = weigh(items)
     if config.stash[_TESTS]:
-        by_exercise(items, load_assignment(config.rootpath).exercises)
+        by_exercise(items, _assignment_of(config).exercises)
     for item in items:
         if suite_test(item) is not None:
             item.repr_failure = partial(_explain, item, item.repr_failure)  # type: ignore[method-assign]
+
+
+def _assignment_of(config: pytest.Config) -> Assignment:
+    """The assignment as it is when it is first asked for: every failed test asks."""
+    if _ASSIGNMENT not in config.stash:
+        config.stash[_ASSIGNMENT] = load_assignment(config.rootpath)
+    return config.stash[_ASSIGNMENT]
 
 
 def sitting_of(config: pytest.Config) -> Sitting:
@@ -78,7 +86,7 @@ def sitting_of(config: pytest.Config) -> Sitting:
     if SITTING not in config.stash:
         seed = config.getoption("--seed")
         folder = (config.rootpath / config.getoption("--candidate")).resolve()
-        candidate = student_candidate(load_assignment(config.rootpath), folder)
+        candidate = student_candidate(_assignment_of(config), folder)
         config.stash[SITTING] = Sitting(
             candidate,
             secrets.randbelow(2**31) if seed is None else seed,
@@ -202,7 +210,7 @@ def _sentence(item: pytest.Item) -> str:
 def _where(item: pytest.Item) -> Line | None:
     """Where the code that a test is about starts: what it asked last, of what its exercise defines."""
     sitting = sitting_of(item.config)
-    assignment = load_assignment(item.config.rootpath)
+    assignment = _assignment_of(item.config)
     test = suite_test(item)
     if test is None:
         return None
@@ -236,7 +244,7 @@ def _print_points(terminalreporter: Any, config: pytest.Config) -> None:
     tried = {test.exercise for test in tests if test.id in outcomes}
     if not tried:
         return
-    assignment = load_assignment(config.rootpath)
+    assignment = _assignment_of(config)
     scores = score([test for test in tests if test.exercise in tried], outcomes, assignment)
     terminalreporter.section("points")
     for line in points_lines(scores, assignment, public_only=True):

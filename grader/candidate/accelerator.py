@@ -192,7 +192,6 @@ def _run(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if target is not None and target.type != SIMULATED:
         return found
 
-
     def outside(part: Any) -> Any:
         if not isinstance(part, Tensor):
             return part

@@ -21,7 +21,7 @@ from .faults import CandidateError, Died, Line, Nonsense, NotHandedIn, NotUsable
 PATIENCE = (1.0, 0.25, 0.1)
 
 # the operations that run a method or function of the student's, as against building or setting up
-_STUDENTS_OWN = frozenset({"call", "shapes", "apply", "gradients", "count"})
+_STUDENTS_OWN = frozenset({"call", "calls", "shapes", "apply", "gradients", "count"})
 
 
 Step = tuple[str, Mapping[str, Any]]  # an operation and its arguments
@@ -155,8 +155,32 @@ class Candidate:
         model = Model(self, name, handle, self._transport.generation).eval()
         if dtype is not None:
             model.to(dtype=dtype)
-        self._queue.append(("set_parameters", {"handle": handle, "values": dict(weights)}))
+        if weights:
+            model.load(weights)
         return model
+
+    def together(self, calls: Sequence[tuple[Model, Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
+        """What calling each model returns, one after the other, asked in one round trip.
+
+        Each call gets arguments of its own, also where the same tensor is given to several. They
+        have the time of so many calls between them. What goes wrong first is raised.
+        """
+        for model, _, _ in calls:
+            model._check_alive()
+        asked = [
+            {
+                "handle": model._handle,
+                "method": "forward",
+                "args": list(args),
+                "kwargs": dict(kwargs),
+                "device": model._device,
+            }
+            for model, args, kwargs in calls
+        ]
+        found = self._ask("calls", calls[0][0].name, calls=asked)
+        if not isinstance(found, list) or len(found) != len(calls):
+            raise Nonsense("the worker's answer was not that of so many calls")
+        return [_call(answer, 0, set()).value for answer in found]
 
     def apply(self, name: str, *args: Any, **kwargs: Any) -> Call:
         """Call the function ``name``; what became of the arguments and where the result lives come along."""
@@ -231,7 +255,8 @@ class Candidate:
             raise OutOfTime(f"Not tried: {hangs} calls in a row into {home} ran out of time before this one.")
         try:
             before, self._queue = self._queue, []
-            value = self._transport.request(operation, arguments, PATIENCE[hangs], before)
+            times = len(arguments["calls"]) if operation == "calls" else 1
+            value = self._transport.request(operation, arguments, PATIENCE[hangs] * times, before)
         except CandidateError as error:
             error.lines = tuple(map(self._known, error.lines))
             if isinstance(error, OutOfTime):
@@ -284,8 +309,11 @@ class Model:
         return found
 
     def load(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Set named parameters. Raises NotUsable for a name or shape that the model does not have."""
-        self._ask("set_parameters", values=dict(weights))
+        """Set named parameters, before the next question.
+
+        That raises NotUsable for a name or shape that the model does not have.
+        """
+        self._later("set_parameters", values=dict(weights))
 
     def gradients(
         self,

@@ -68,6 +68,7 @@ class Launcher(Protocol):
     def close(self) -> None:
         """End everything that was started."""
 
+
 # Every worker touches its memory for the first time, a page at a time, and a large tensor has
 # thousands of them: huge pages where the kernel has them, and what was let go is kept for the next.
 # glibc reads this when a process starts; other systems' libraries do not look for it.

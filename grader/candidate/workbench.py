@@ -105,6 +105,13 @@ class Workbench:
             self._method(handle, method), self._built_name(handle), args, kwargs, device, echo
         )
 
+    def do_calls(self, calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Several calls, see ``call``; none finds what another made of a tensor given to both."""
+        return [
+            self.do_call(**{**call, "args": plain(call["args"]), "kwargs": plain(call["kwargs"])}, echo=False)
+            for call in calls
+        ]
+
     def do_shapes(self, handle: int, args: Sequence[Any]) -> Any:
         """The shapes of what a call returns, in its own nesting: for answers too large to send about."""
         with refusing(self._refused.get(self._built_name(handle), ())):

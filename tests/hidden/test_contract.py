@@ -12,7 +12,7 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import agrees, as_attention, both_agree, equals, has_shape
-from tests.support.layers import Layer
+from tests.support.layers import Layer, answers
 
 
 @aspect(
@@ -57,7 +57,7 @@ def test_every_projection_has_a_matrix_of_its_own(layer: Layer) -> None:
 @pytest.mark.parametrize(("d_model", "heads"), [(10, 3), (12, 5), (4, 8)])
 def test_features_that_cannot_be_shared_out_are_refused(layer: Layer, d_model: int, heads: int) -> None:
     """A d_model that num_heads does not divide is refused with an AssertionError or a ValueError."""
-    layer.build()
+    layer.candidate.build(layer.class_name, *layer.arguments(layer.sizes))
     try:
         layer.candidate.build(layer.class_name, d_model, heads)
     except StudentError as error:
@@ -122,8 +122,10 @@ def test_calls_do_not_remember_one_another(layer: Layer) -> None:
     mask = masks.drawn(layer.draw, "batch x query x key", trial.sizes)
     moved = trial.resized(layer.fit(batch=3, seq_q=4, seq_k=6))
     alike = trial.resized(trial.sizes)
-    for call, after in ((trial, mask), (trial, None), (moved, None), (alike, None), (trial, mask)):
-        both_agree(call.run(after), replace(call.twin(), inputs=call.inputs).run(after))
+    asked = [(trial, mask), (trial, None), (moved, None), (alike, None), (trial, mask)]
+    fresh = [(replace(call.twin(), inputs=call.inputs), after) for call, after in asked]
+    for found, alone in zip(answers(*asked), answers(*fresh), strict=True):
+        both_agree(found, alone)
 
 
 @aspect(
@@ -171,11 +173,13 @@ def test_arguments_can_be_given_by_name_or_by_place(layer: Layer) -> None:
     """Inputs and mask can be passed by the names in the signature, or in its order."""
     trial = layer.trial()
     mask = masks.drawn(layer.draw, "query x key", trial.sizes)
-    by_name = trial.model(**dict(zip(layer.input_names, trial.inputs, strict=True)), mask=mask)
-    by_place = trial.model(*trial.inputs, mask)
-    usual = trial.run(mask)
-    both_agree(as_attention(by_name), usual)
-    both_agree(as_attention(by_place), usual)
+    names = dict(zip(layer.input_names, trial.inputs, strict=True))
+    by_name = (trial.model, (), {**names, "mask": mask})
+    by_place = (trial.model, (*trial.inputs, mask), {})
+    usual = (trial.model, trial.inputs, {"mask": mask})
+    *found, wanted = map(as_attention, layer.candidate.together([by_name, by_place, usual]))
+    for answer in found:
+        both_agree(answer, wanted)
 
 
 @aspect(
@@ -189,5 +193,4 @@ def test_attention_is_built_from_its_parts(layer: Layer) -> None:
     """Attention is built from products and a softmax; the library's own attention is refused here."""
     trial = layer.trial()
     mask = masks.drawn(layer.draw, "query x key", trial.sizes)
-    trial.run()
-    trial.run(mask)
+    answers((trial, None), (trial, mask))

@@ -9,8 +9,7 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import agrees, both_agree, equals
-from tests.support.layers import Layer
-from tests.support.oracle import Attention
+from tests.support.layers import Layer, answers
 from tests.support.steep import steep
 
 # changes to the usual sizes, and the forms of mask that they put to the test
@@ -34,7 +33,8 @@ def test_a_mask_of_any_accepted_form(layer: Layer, form: str, dtype: str) -> Non
     """Masks of bool, int or float, for one sentence or a batch, all follow the mask rule."""
     trial = layer.trial()
     mask = masks.drawn(layer.draw, form, trial.sizes, dtype)
-    agrees(trial.weights(mask), masks.applied(trial.weights(), mask), "the attention weights")
+    masked, free = trial.weights_with_and_without(mask)
+    agrees(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -47,7 +47,8 @@ def test_a_mask_with_an_axis_for_heads(layer: Layer, form: str) -> None:
     """Four-dimensional masks that broadcast to (batch, num_heads, seq_q, seq_k) follow the mask rule."""
     trial = layer.trial()
     mask = masks.drawn(layer.draw, form, trial.sizes, "int")
-    agrees(trial.weights(mask), masks.applied(trial.weights(), mask), "the attention weights")
+    masked, free = trial.weights_with_and_without(mask)
+    agrees(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -63,7 +64,8 @@ def test_a_mask_at_other_sizes(layer: Layer, size: str) -> None:
     changes, form = MASKED[size]
     trial = layer.trial(layer.fit(**changes))
     mask = masks.drawn(layer.draw, form, trial.sizes, "bool")
-    agrees(trial.weights(mask), masks.applied(trial.weights(), mask), "the attention weights")
+    masked, free = trial.weights_with_and_without(mask)
+    agrees(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -77,7 +79,8 @@ def test_a_causal_mask(layer: Layer) -> None:
     """Under a lower-triangular mask each token sees itself and what came before."""
     trial = layer.trial()
     mask = masks.causal(trial.sizes)
-    agrees(trial.weights(mask), masks.applied(trial.weights(), mask), "the attention weights")
+    masked, free = trial.weights_with_and_without(mask)
+    agrees(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -92,12 +95,12 @@ def test_blocked_weights_are_exactly_zero_however_low_the_scores(layer: Layer, l
     """A blocked weight is exactly 0, even when every allowed score is very negative."""
     trial = steep(layer, [low] * layer.sizes.seq_q)
     mask = masks.drawn(layer.draw, "query x key", trial.sizes)
-    found = trial.weights(mask)
+    found, free = trial.weights_with_and_without(mask)
     blocked = (mask == 0).expand(found.shape)
     equals(found, found.masked_fill(blocked, 0.0), "the attention weights", rows=blocked)
     # the larger the scores, the fewer digits are left for the rest
     slack = 1000 if low < -1000 else 10
-    agrees(found, masks.applied(trial.weights(), mask), "the attention weights", slack=slack)
+    agrees(found, masks.applied(free, mask), "the attention weights", slack=slack)
 
 
 @aspect(
@@ -114,11 +117,10 @@ def test_a_blocked_token_cannot_change_anything(layer: Layer, scale: float) -> N
     hidden = trial.sizes.seq_k - 1
     mask = masks.drawn(layer.draw, "query x key", trial.sizes)
     mask[:, hidden], mask[:, 0] = False, True
-    before = Attention(trial.output(mask), trial.weights(mask))
     moved = [x.clone() for x in trial.inputs]
     for place in layer.memory:
         moved[place][:, hidden] = layer.draw.normal(*moved[place][:, hidden].shape, scale=scale)
-    after = trial.with_inputs(*moved).run(mask)
+    before, after = answers((trial, mask), (trial.with_inputs(*moved), mask))
     # in self-attention the replaced token asks, too: its own row may move
     seen = torch.arange(trial.sizes.seq_q) != (hidden if 0 in layer.memory else -1)
     both_agree(after, before, rows=seen.expand(trial.sizes.batch, -1))
@@ -135,7 +137,7 @@ def test_a_mask_of_ones_is_no_mask(layer: Layer) -> None:
     """A mask that allows everything gives the answer of no mask at all."""
     trial = layer.trial()
     ones = torch.ones(trial.sizes.batch, trial.sizes.seq_q, trial.sizes.seq_k)
-    both_agree(trial.run(ones), trial.run())
+    both_agree(*answers((trial, ones), (trial, None)))
 
 
 @aspect(
@@ -166,10 +168,10 @@ def test_a_query_that_may_see_nothing_harms_no_other(layer: Layer) -> None:
     trial = layer.trial()
     mask = masks.drawn(layer.draw, "batch x query x key", trial.sizes)
     mask[0, 1] = False
-    found = Attention(trial.output(mask), trial.weights(mask))
     seeing = mask.clone()
     seeing[0, 1] = True  # the same for all other queries
-    both_agree(found, trial.run(seeing), rows=mask.any(-1))
+    found, usual = answers((trial, mask), (trial, seeing))
+    both_agree(found, usual, rows=mask.any(-1))
     output, weights = found.output[0, 1], found.weights[0, ..., 1, :]
     if bool(weights.isnan().any()) and bool(output.isfinite().all()):
         raise WrongAnswer(
@@ -191,4 +193,5 @@ def test_anything_but_zero_may_be_seen(layer: Layer, dtype: str) -> None:
     mask = masks.drawn(layer.draw, "query x key", trial.sizes, dtype)
     values = torch.tensor([2.0, -1.0, 3.0] if dtype == "int" else [2.0, -1.0, 0.5]).to(mask.dtype)
     mask = mask * values[torch.arange(mask.numel()).reshape(mask.shape) % 3]
-    agrees(trial.weights(mask), masks.applied(trial.weights(), mask), "the attention weights")
+    masked, free = trial.weights_with_and_without(mask)
+    agrees(masked, masks.applied(free, mask), "the attention weights")

@@ -9,7 +9,7 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import agrees, both_agree, has_shape
-from tests.support.layers import Layer
+from tests.support.layers import Layer, answers
 from tests.support.steep import steep
 
 WIDTHS = {"narrow": {"d_k": 2}, "usual": {}, "odd": {"d_k": 5}, "wide": {"d_k": 24, "seq_q": 4, "seq_k": 9}}
@@ -91,8 +91,7 @@ def test_rows_of_very_large_and_very_small_scores(layer: Layer, masked: bool) ->
 def test_samples_of_a_batch_do_not_meet(layer: Layer) -> None:
     """Each sample of a batch gets the answer it would get alone."""
     trial = layer.trial(layer.fit(batch=3))
-    together = trial.run()
-    alone = trial.with_inputs(*(x[1:2] for x in trial.inputs)).run()
+    together, alone = answers((trial, None), (trial.with_inputs(*(x[1:2] for x in trial.inputs)), None))
     has_shape(together.output, layer.output_shape(trial.sizes), "the output")
     has_shape(together.weights, layer.weights_shape(trial.sizes), "the attention weights")
     agrees(alone.weights, together.weights[1:2], "the attention weights of the second sample alone")
@@ -111,10 +110,12 @@ def test_the_order_of_the_tokens_attended_to_does_not_matter(layer: Layer) -> No
     trial = layer.trial()
     order = layer.draw.permutation(trial.sizes.seq_k)
     shuffled = [x[:, order] if place in layer.memory else x for place, x in enumerate(trial.inputs)]
-    weights, output = trial.weights()[..., order], trial.output()
+    before, after = answers((trial, None), (trial.with_inputs(*shuffled), None))
+    has_shape(before.output, layer.output_shape(trial.sizes), "the output")
+    has_shape(before.weights, layer.weights_shape(trial.sizes), "the attention weights")
+    weights, output = before.weights[..., order], before.output
     if 0 in layer.memory:  # the queries moved as well
         weights, output = weights[..., order, :], output[:, order]
-    after = trial.with_inputs(*shuffled).run()
     agrees(after.weights, weights, "the attention weights after the tokens changed places")
     agrees(after.output, output, "the output after the tokens changed places")
 

@@ -61,7 +61,7 @@ def test_blocked_positions_get_no_weight(layer: Layer) -> None:
     """Where the mask is 0 the weight is exactly 0, and the rest is shared among what may be seen."""
     trial = layer.trial()
     mask = masks.drawn(layer.draw, "query x key", trial.sizes, "int")
-    found = trial.weights(mask)
+    found, free = trial.weights_with_and_without(mask)
     blocked = (mask == 0).expand(found.shape)
     equals(found, found.masked_fill(blocked, 0.0), "the attention weights", rows=blocked)
-    agrees(found, masks.applied(trial.weights(), mask), "the attention weights")
+    agrees(found, masks.applied(free, mask), "the attention weights")

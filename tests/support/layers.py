@@ -63,8 +63,19 @@ class Trial:
 
     def run(self, mask: Tensor | None = None) -> Attention:
         """What the candidate returns. Raises WrongAnswer when that is not a pair of tensors."""
-        keywords = {} if mask is None else {"mask": mask}
-        return as_attention(self.model(*self.inputs, **keywords))
+        return as_attention(self.model(*self.inputs, **_masked(mask)))
+
+    def answer(self, mask: Tensor | None = None) -> Attention:
+        """What the candidate returns, in the promised shapes. Raises WrongAnswer otherwise."""
+        return self._shaped(self.run(mask))
+
+    def weights_with_and_without(self, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The candidate's weights under the mask and without one. Raises WrongAnswer as ``weights``."""
+        masked, free = answers((self, mask), (self, None))
+        shape = self.layer.weights_shape(self.sizes)
+        has_shape(masked.weights, shape, "the attention weights")
+        has_shape(free.weights, shape, "the attention weights")
+        return masked.weights, free.weights
 
     def weights(self, mask: Tensor | None = None) -> Tensor:
         """The candidate's attention weights, in the promised shape. Raises WrongAnswer otherwise."""
@@ -78,6 +89,11 @@ class Trial:
         has_shape(found, self.layer.output_shape(self.sizes), "the output")
         return found
 
+    def _shaped(self, found: Attention) -> Attention:
+        has_shape(found.output, self.layer.output_shape(self.sizes), "the output")
+        has_shape(found.weights, self.layer.weights_shape(self.sizes), "the attention weights")
+        return found
+
     def expected(self, mask: Tensor | None = None) -> Attention:
         """What the oracle returns, float64."""
         exact = {name: weight.double() for name, weight in self.parameters.items()}
@@ -85,8 +101,7 @@ class Trial:
 
     def gradients(self, cotangent: Tensor, mask: Tensor | None = None) -> Gradients:
         """The candidate's gradients of its output, weighted by ``cotangent``."""
-        keywords: dict[str, Any] = {} if mask is None else {"mask": mask}
-        return self.model.gradients(*self.inputs, cotangents=[cotangent, None], **keywords)
+        return self.model.gradients(*self.inputs, cotangents=[cotangent, None], **_masked(mask))
 
     def expected_gradients(self, cotangent: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
         """The oracle's gradients, by the name of the input or parameter."""
@@ -121,6 +136,20 @@ class Trial:
         changed = {f"{name}.weight": weight.to(self.dtype) for name, weight in changes.items()}
         self.model.load(changed)
         return replace(self, parameters={**self.parameters, **changed})
+
+
+def answers(*asked: tuple[Trial, Tensor | None]) -> list[Attention]:
+    """What the candidate returns to each trial and mask, one call after the other, asked at once.
+
+    Raises WrongAnswer when one of them is not a pair of tensors.
+    """
+    calls = [(trial.model, trial.inputs, _masked(mask)) for trial, mask in asked]
+    candidate = asked[0][0].layer.candidate
+    return [as_attention(value) for value in candidate.together(calls)]
+
+
+def _masked(mask: Tensor | None) -> dict[str, Any]:
+    return {} if mask is None else {"mask": mask}
 
 
 class Layer(ABC):
@@ -168,8 +197,9 @@ class Layer(ABC):
         return replace(self.sizes, **changes)
 
     def build(self, sizes: Sizes | None = None, **keywords: Any) -> Model:
-        """A model of these sizes in eval mode, with the weights its constructor gave it."""
-        return self.candidate.build(self.class_name, *self.arguments(sizes or self.sizes), **keywords).eval()
+        """A model of these sizes in eval mode, with the weights its constructor gave it, as of its
+        first question."""
+        return self.candidate.prepare(self.class_name, self.arguments(sizes or self.sizes), keywords, {})
 
     def prepare(
         self, sizes: Sizes, parameters: dict[str, Tensor], dtype: torch.dtype, **keywords: Any

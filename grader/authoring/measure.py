@@ -11,9 +11,10 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from grader.candidate.local import local_candidate
 from grader.candidate.warmth import warm_up
 from grader.examination.sitting import Sitting
 from grader.examination.suite import Suite
+from grader.examination.verdicts import InfrastructureFault
 from grader.results import TestStatus
 from grader.scoring import Outcome, SuiteTest
 from grader.submissions import Submission
@@ -86,12 +88,12 @@ class Laboratory:
 
     def kill(self, mistakes: Sequence[Mistake], done: Callable[[], None]) -> list[Killed]:
         """All tests of its exercise on the first seed; on the others, until one fails."""
-        found = self._each([lambda m=mistake: self._kill(m) for mistake in mistakes], done)  # type: ignore[misc]
+        found = self._each({case.id: partial(self._kill, case) for case in mistakes}, done)
         return [Killed(**{**raw, "failed": {int(s): f for s, f in raw["failed"].items()}}) for raw in found]
 
     def spare(self, lookalikes: Sequence[LookAlike], done: Callable[[], None]) -> list[Spared]:
         """All tests of their exercises on every seed."""
-        found = self._each([lambda c=case: self._spare(c) for case in lookalikes], done)  # type: ignore[misc]
+        found = self._each({case.id: partial(self._spare, case) for case in lookalikes}, done)
         return [Spared(**raw) for raw in found]
 
     def _kill(self, mistake: Mistake) -> dict[str, Any]:
@@ -156,56 +158,58 @@ class Laboratory:
                 self._last, only=chosen, until=lambda _, outcome: stop and _is_wrong(outcome)
             )
 
-    def _each(self, works: Sequence[Callable[[], dict[str, Any]]], done: Callable[[], None]) -> list[Any]:
-        """Each work in a fork, its answers in order. Raises RuntimeError when one does not answer."""
-        answers: dict[int, Any] = {}
-        running: dict[int, tuple[int, int]] = {}  # pid -> (place, descriptor)
-        queue = iter(enumerate(works))
+    def _each(self, works: Mapping[str, Callable[[], dict[str, Any]]], done: Callable[[], None]) -> list[Any]:
+        """Each case's work in a fork, their answers in order.
+
+        Raises InfrastructureFault, with the case's id, for one that fails or gives no answer.
+        """
+        answers: dict[str, Any] = {}
+        running: dict[int, tuple[str, int]] = {}  # pid -> (case, descriptor)
+        queue = iter(works.items())
 
         def start() -> bool:
-            for place, work in queue:
+            for case, work in queue:
                 readable, writable = os.pipe()
                 pid = os.fork()
                 if pid == 0:
                     _answer(work, writable)
                 os.close(writable)
-                running[pid] = (place, readable)
+                running[pid] = (case, readable)
                 return True
             return False
 
         while len(running) < self._jobs and start():
             pass
         while running:
-            for pid, (place, readable) in list(running.items())[:1]:
+            for pid, (case, readable) in list(running.items())[:1]:
                 data = b"".join(_chunks(readable))
                 os.close(readable)
                 os.waitpid(pid, 0)
                 del running[pid]
-                if not data:
-                    raise RuntimeError(f"case {place} of this kind ended without an answer")
-                answers[place] = json.loads(data)
+                answer = json.loads(data) if data else {"fault": "it ended without an answer"}
+                if "fault" in answer:
+                    raise InfrastructureFault(f"The case {case} could not be examined: {answer['fault']}")
+                answers[case] = answer
                 done()
                 start()
-        return [answers[place] for place in sorted(answers)]
+        return [answers[case] for case in works]
 
 
 def _answer(work: Callable[[], dict[str, Any]], writable: int) -> None:
     """In the fork: work, write the answer, never return. What the case prints, or is warned of, is lost."""
-    errors = os.dup(2)
     try:
         signal.alarm(_CASE_SECONDS)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
+        try:
+            answer = work()
+        except BaseException as error:
+            answer = {"fault": str(error) or type(error).__name__}
         with os.fdopen(writable, "wb") as stream:
-            stream.write(json.dumps(work()).encode())
-        os._exit(0)
+            stream.write(json.dumps(answer).encode())
     finally:
-        import traceback
-
-        os.dup2(errors, 2)
-        traceback.print_exc()
-        os._exit(1)
+        os._exit(0)
 
 
 def _chunks(descriptor: int) -> Iterator[bytes]:

@@ -123,7 +123,7 @@ def test_a_blocked_token_cannot_change_anything(layer: Layer, scale: float) -> N
     before, after = answers((trial, mask), (trial.with_inputs(*moved), mask))
     # in self-attention the replaced token asks, too: its own row may move
     seen = torch.arange(trial.sizes.seq_q) != (hidden if 0 in layer.memory else -1)
-    both_agree(after, before, rows=seen.expand(trial.sizes.batch, -1))
+    both_agree(after, trial.shaped(before), rows=seen.expand(trial.sizes.batch, -1))
 
 
 @aspect(
@@ -171,7 +171,7 @@ def test_a_query_that_may_see_nothing_harms_no_other(layer: Layer) -> None:
     seeing = mask.clone()
     seeing[0, 1] = True  # the same for all other queries
     found, usual = answers((trial, mask), (trial, seeing))
-    both_agree(found, usual, rows=mask.any(-1))
+    both_agree(trial.shaped(found), usual, rows=mask.any(-1))
     output, weights = found.output[0, 1], found.weights[0, ..., 1, :]
     if bool(weights.isnan().any()) and bool(output.isfinite().all()):
         raise WrongAnswer(

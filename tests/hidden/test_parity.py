@@ -8,7 +8,7 @@ import torch
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
-from tests.support.checks import agrees, both_agree, has_shape
+from tests.support.checks import agrees, both_agree
 from tests.support.layers import Layer, answers
 from tests.support.steep import steep
 
@@ -92,8 +92,7 @@ def test_samples_of_a_batch_do_not_meet(layer: Layer) -> None:
     """Each sample of a batch gets the answer it would get alone."""
     trial = layer.trial(layer.fit(batch=3))
     together, alone = answers((trial, None), (trial.with_inputs(*(x[1:2] for x in trial.inputs)), None))
-    has_shape(together.output, layer.output_shape(trial.sizes), "the output")
-    has_shape(together.weights, layer.weights_shape(trial.sizes), "the attention weights")
+    trial.shaped(together)
     agrees(alone.weights, together.weights[1:2], "the attention weights of the second sample alone")
     agrees(alone.output, together.output[1:2], "the output of the second sample alone")
 
@@ -111,8 +110,7 @@ def test_the_order_of_the_tokens_attended_to_does_not_matter(layer: Layer) -> No
     order = layer.draw.permutation(trial.sizes.seq_k)
     shuffled = [x[:, order] if place in layer.memory else x for place, x in enumerate(trial.inputs)]
     before, after = answers((trial, None), (trial.with_inputs(*shuffled), None))
-    has_shape(before.output, layer.output_shape(trial.sizes), "the output")
-    has_shape(before.weights, layer.weights_shape(trial.sizes), "the attention weights")
+    trial.shaped(before)
     weights, output = before.weights[..., order], before.output
     if 0 in layer.memory:  # the queries moved as well
         weights, output = weights[..., order, :], output[:, order]

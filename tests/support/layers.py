@@ -65,17 +65,12 @@ class Trial:
         """What the candidate returns. Raises WrongAnswer when that is not a pair of tensors."""
         return as_attention(self.model(*self.inputs, **_masked(mask)))
 
-    def answer(self, mask: Tensor | None = None) -> Attention:
-        """What the candidate returns, in the promised shapes. Raises WrongAnswer otherwise."""
-        return self._shaped(self.run(mask))
-
     def weights_with_and_without(self, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The candidate's weights under the mask and without one. Raises WrongAnswer as ``weights``."""
-        masked, free = answers((self, mask), (self, None))
-        shape = self.layer.weights_shape(self.sizes)
-        has_shape(masked.weights, shape, "the attention weights")
-        has_shape(free.weights, shape, "the attention weights")
-        return masked.weights, free.weights
+        masked, free = (found.weights for found in answers((self, mask), (self, None)))
+        for weights in (masked, free):
+            has_shape(weights, self.layer.weights_shape(self.sizes), "the attention weights")
+        return masked, free
 
     def weights(self, mask: Tensor | None = None) -> Tensor:
         """The candidate's attention weights, in the promised shape. Raises WrongAnswer otherwise."""
@@ -89,7 +84,8 @@ class Trial:
         has_shape(found, self.layer.output_shape(self.sizes), "the output")
         return found
 
-    def _shaped(self, found: Attention) -> Attention:
+    def shaped(self, found: Attention) -> Attention:
+        """``found``. Raises WrongAnswer unless it has the promised shapes."""
         has_shape(found.output, self.layer.output_shape(self.sizes), "the output")
         has_shape(found.weights, self.layer.weights_shape(self.sizes), "the attention weights")
         return found

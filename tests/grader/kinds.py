@@ -23,7 +23,7 @@ KINDS = [
     "cold",
 ]
 SAMPLES = Path(__file__).parent / "candidates"
-CLASSES = ("Affine", "Dropping", "Sharing", "Hiding", "Cut", "Plain", "NotConstructed")
+CLASSES = ("Affine", "Dropping", "Spoiling", "Sharing", "Hiding", "Cut", "Plain", "NotConstructed")
 FUNCTIONS = ("echo", "layout", "spoil", "strange", "unspeakable", "beyond", "fail", "attend", "by_hand")
 FILES = {
     "math.py": "def root_of_four():\n    import math\n    return math.sqrt(4)\n\nsqrt = str\n",

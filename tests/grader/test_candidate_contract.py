@@ -12,6 +12,8 @@ from grader.candidate.faults import CandidateError, NotHandedIn, NotUsable, Refu
 from grader.candidate.interface import Candidate
 from grader.candidate.values import Described
 
+EYE = {"W.weight": torch.eye(2)}
+
 
 @pytest.fixture(scope="module", params=KINDS)
 def zoo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Candidate]:
@@ -34,6 +36,26 @@ def test_a_class_is_built_with_its_arguments_and_called(candidate: Candidate) ->
     output, total = model(torch.tensor([[1.0, 2.0]]))
     assert same(output, torch.tensor([[2.0, 4.0, 6.0]]))
     assert same(total, torch.tensor(12.0))
+
+
+def test_calls_together_answer_in_their_order(candidate: Candidate) -> None:
+    double, triple = (candidate.prepare("Affine", (2, 2), {"scale": scale}, EYE) for scale in (2.0, 3.0))
+    x = torch.tensor([[1.0, 2.0]])
+    found = candidate.together([(double, (x,), {}), (triple, (x,), {"mask": torch.zeros(2)})])
+    assert same([output for output, _ in found], [2 * x, 0 * x])
+
+
+def test_calls_together_do_not_share_what_they_write_into(candidate: Candidate) -> None:
+    model = candidate.build("Spoiling")
+    first, second = candidate.together([(model, (torch.ones(2),), {})] * 2)
+    assert same(first, second)
+
+
+def test_the_first_of_calls_together_to_fail_is_the_one_told(candidate: Candidate) -> None:
+    model = candidate.build("Affine", 2, 2)
+    calls = [(model, (torch.ones(1, size),), {}) for size in (2, 3, 4)]
+    with pytest.raises(StudentError, match="1x3"):
+        candidate.together(calls)
 
 
 def test_keyword_arguments_reach_forward(candidate: Candidate) -> None:
@@ -92,8 +114,9 @@ def test_weights_that_do_not_fit_are_refused_in_words(
     candidate: Candidate, weights: dict[str, torch.Tensor], words: str
 ) -> None:
     model = candidate.build("Affine", 2, 3)
+    model.load(weights)
     with pytest.raises(NotUsable) as caught:
-        model.load(weights)
+        model.parameters()
     assert words in str(caught.value)
 
 

@@ -34,6 +34,12 @@ def hang():
         pass
 
 
+class Slow(nn.Module):
+    def forward(self, seconds):
+        time.sleep(seconds)
+        return seconds
+
+
 def stubborn():
     while True:
         try:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .levels import ROOT
-from .rules import driver_devices, library_paths
+from .rules import driver_devices, library_names, library_paths
 
 # as root: to become a worker's user, and to watch and end workers that are another's
 _RIGHTS = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_DAC_READ_SEARCH", "CAP_SYS_PTRACE")
@@ -42,9 +42,11 @@ def wrapped(command: Sequence[str], stages: Path) -> list[str]:
         elif os.path.isdir(path):
             arguments += ["--ro-bind", path, path]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-    for path in (*_FILES, *_interpreter(), *library_paths()):
-        if os.path.exists(path) and not _is_within(path, "/usr"):
+    bound = ["/usr"]
+    for path in (*_FILES, *_interpreter(), *library_paths(), *_through_links()):
+        if os.path.exists(path) and not any(_is_within(path, other) for other in bound):
             arguments += ["--ro-bind", path, path]
+            bound.append(path)
     for path in ("__init__.py", "candidate"):
         arguments += ["--ro-bind", str(ROOT / "grader" / path), str(ROOT / "grader" / path)]
     devices = driver_devices()
@@ -61,6 +63,11 @@ def _interpreter() -> list[str]:
     for prefix in (sys.prefix, sys.base_prefix):
         places += [os.path.join(prefix, "bin"), os.path.join(prefix, "pyvenv.cfg")]
     return [*places, os.path.dirname(os.path.realpath(sys.executable))]
+
+
+def _through_links() -> list[str]:
+    """Library folders by names other than their own: an environment that is reached through a link."""
+    return [name for name in map(os.path.abspath, library_names()) if os.path.realpath(name) != name]
 
 
 def _is_within(path: str, folder: str) -> bool:

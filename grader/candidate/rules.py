@@ -74,14 +74,21 @@ def find_rules(level: Level, *, accelerator: bool = False) -> Rules:
 
 
 def library_paths() -> tuple[str, ...]:
-    """The folders (and zip files) that Python's modules and their native libraries come from."""
+    """The folders (and zip files) that Python's modules and their native libraries come from, links resolved."""
+    return _outermost(list(_existing(library_names())))
+
+
+def library_names() -> list[str]:
+    """The same by the names that Python knows them by, which may lead through links."""
     paths = sysconfig.get_paths()
     found = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     found += [entry for entry in sys.path if entry]
     found += site.getsitepackages()
     found += [str(sysconfig.get_config_var("LIBDIR") or "")]
     found += os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    return _outermost([path for path in _existing(found) if not _holds(path, ROOT)])
+    return [
+        path for path in found if path and os.path.exists(path) and not _holds(os.path.realpath(path), ROOT)
+    ]
 
 
 def driver_devices() -> list[str]:

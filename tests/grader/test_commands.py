@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.grader.project import ROOT, SMALL_SUITE, Project, Ran, copied, hand_in
+from tests.grader.project import ROOT, SMALL_SUITE, Project, Ran, copied, environment, hand_in
 
 COMMANDS = ("check", "hint", "doctor", "grade", "verify", "release", "generate")
 LEVELS = ["none", "process", "confined", "namespaced"]
@@ -69,6 +72,15 @@ def test_a_lower_level_can_be_chosen_and_is_recorded(project: Project, tmp_path:
     ran = project.run("grade", "solutions", "--out", tmp_path, "--isolation", "process", "--json")
     assert ran.status == 0
     assert [result["environment"]["isolation"] for result in ran.document] == ["process"]
+
+
+def test_an_environment_behind_a_link_offers_the_same_levels(project: Project, tmp_path: Path) -> None:
+    here = project.run("doctor", "--json").document["isolation level"]
+    linked = tmp_path / "environment"
+    linked.symlink_to(sys.prefix)
+    doctor = [linked / "bin" / "python", "-m", "grader", "doctor", "--json"]
+    told = subprocess.run(doctor, cwd=project.root, capture_output=True, env=environment(), check=True)
+    assert json.loads(told.stdout)["isolation level"] == here
 
 
 def test_doctor_says_why_a_level_is_not_offered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

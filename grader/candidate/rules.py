@@ -74,7 +74,7 @@ def find_rules(level: Level, *, accelerator: bool = False) -> Rules:
 
 
 def library_paths() -> tuple[str, ...]:
-    """The folders (and zip files) that Python's modules and their native libraries come from, links resolved."""
+    """Where Python's modules and their native libraries come from: folders and zip files, links resolved."""
     return _outermost(list(_existing(library_names())))
 
 

@@ -60,6 +60,7 @@ def grade(
     from grader.reports.text import one_line
     from grader.results import Status
     from grader.scoring import ScoringError
+    from grader.writing import NotWritten
 
     try:
         assignment = load_assignment(ROOT)
@@ -71,7 +72,7 @@ def grade(
         )
     except (UsageError, IntakeError, JournalError, AssignmentError, ValueError) as error:
         raise fail(error) from error
-    except (HostFailed, InfrastructureFault, ScoringError) as error:
+    except (HostFailed, InfrastructureFault, NotWritten, ScoringError) as error:
         raise fail(error, 1) from error
     except KeyboardInterrupt:
         raise fail(f"Stopped. What was finished is in {out}; go on with --resume.", 130) from None

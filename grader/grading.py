@@ -14,6 +14,7 @@ from grader.assignment import Assignment
 from grader.candidate.accelerator import real_accelerator
 from grader.candidate.launch import Launcher, launcher
 from grader.candidate.levels import Level, offered, offers
+from grader.candidate.room import check_room
 from grader.engines.local import LocalEngine
 from grader.engines.marking import Paper
 from grader.examination.suite import Suite, with_suite
@@ -54,7 +55,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: the results of this class, by id, and what should be said about the folder.
+    """A finished run: the results of this class, by id, and what should be said about how it went.
 
     ``faults`` has one line, for the person who grades, on each submission that met a fault of ours.
     """
@@ -88,9 +89,11 @@ def grade(
 
     ``watch`` makes the watcher from the number of submissions and how many are done already.
 
-    Raises UsageError, IntakeError, JournalError, HostFailed or InfrastructureFault; what was
-    finished by then is in the journal.
+    Raises UsageError, IntakeError, JournalError, HostFailed, InfrastructureFault or NotWritten; what
+    was finished by then is in the journal.
     """
+    _keep_apart(path, out)
+    check_room()  # before the levels are tried: a trial that finds no room would tell of a lower one
     isolation = level_for(options)
     index, count = options.shard
     submissions = read_submissions(path, assignment)[index - 1 :: count]
@@ -101,6 +104,15 @@ def grade(
         # the host loads its libraries while the suite is collected
         run = _Class(submissions, out, assignment, options, isolation, journal, host, watch)
         return with_suite(root, run.grade)
+
+
+def _keep_apart(path: Path, out: Path) -> None:
+    """Raises UsageError when the results would lie among the submissions, and be graded next time."""
+    if path.resolve() in (out.resolve(), *out.resolve().parents):
+        raise UsageError(
+            f"Nothing was graded: --out {out} lies within {path}, so that its results would be taken for a "
+            "submission. Give an --out folder outside of it."
+        )
 
 
 def level_for(options: Options) -> Level:
@@ -178,7 +190,7 @@ class _Class:
         results = [self.journal.results[id] for id in sorted(self.journal.results)]
         write_scores(self.out, results)
         faults = {id: account.splitlines()[0] for id, account in engine.faults.items()}
-        return Run(results, len(done), seed, self.journal.warnings, faults)
+        return Run(results, len(done), seed, [*self.journal.warnings, *engine.warnings], faults)
 
     def _finished(self, suite: Suite) -> set[str]:
         """The submissions that need not be graded again; their result files are written anew."""

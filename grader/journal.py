@@ -19,6 +19,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from grader.results import Result, Status, storable
+from grader.writing import NotWritten, explained
 
 if sys.platform != "win32":
     import fcntl
@@ -29,7 +30,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
 class JournalError(Exception):
-    """The journal cannot be opened or written; the message says what, why and what to try."""
+    """The journal cannot be opened; the message says what, why and what to try."""
 
 
 class Journal:
@@ -74,7 +75,7 @@ class Journal:
             journal._read()
         except OSError as error:
             journal.close()
-            raise _explained(error, path) from error
+            raise JournalError(explained(error, path)) from error
         return journal
 
     def finished(self, submission_id: str, *, suite: str, source: str) -> Result | None:
@@ -87,7 +88,8 @@ class Journal:
     def append(self, result: Result) -> None:
         """Record ``result``; when this returns, it is on the disk.
 
-        Raises JournalError when it could not be written whole; what was there before stays.
+        Raises NotWritten when it could not be written whole; what was there before stays.
+        Raises JournalError when the journal is closed.
         """
         if self._descriptor is None:
             raise JournalError(
@@ -105,7 +107,7 @@ class Journal:
                 raise
             os.fsync(self._descriptor)
         except OSError as error:
-            raise _explained(error, self.path) from error
+            raise NotWritten(explained(error, self.path)) from error
         self.results[result.submission] = result
 
     def close(self) -> None:
@@ -202,7 +204,7 @@ def _open(path: Path) -> int:
                 raise
             os.close(descriptor)
     except OSError as error:
-        raise _explained(error, path) from error
+        raise JournalError(explained(error, path)) from error
 
 
 def _set_aside(path: Path, descriptor: int) -> int:
@@ -222,7 +224,7 @@ def _set_aside(path: Path, descriptor: int) -> int:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        raise _explained(error, path) from error
+        raise JournalError(explained(error, path)) from error
     return _open(path)
 
 
@@ -246,19 +248,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _explained(error: OSError, path: Path) -> JournalError:
-    reason = error.strerror or str(error)
-    if isinstance(error, BlockingIOError):
-        reason, advice = (
-            "another grader is writing there",
-            "Wait for it to end, or give another --out folder.",
-        )
-    elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        advice = "What was finished is kept: make room and run again with --resume."
-    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        advice = "Give an --out folder that you may write to."
-    else:
-        advice = "Give another --out folder, on a local disk if this one is not."
-    return JournalError(f"{path} cannot be written: {reason}. {advice}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import hashlib
 import io
 import os
 from collections.abc import Sequence
@@ -13,11 +15,14 @@ from pydantic import ValidationError
 
 from grader.reports.text import figure
 from grader.results import Result, Status
+from grader.writing import writing
 
 SUBMISSIONS = "submissions"
 RESULT = "result.json"
 SCORES = "scores.csv"
 FAULTS = "faults.log"
+
+_LONGEST_NAME = 255  # bytes, on every common disk
 
 # A spreadsheet takes a cell that starts with one of these for a formula and runs it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -38,17 +43,25 @@ def submission_folder(out: Path, submission_id: str) -> Path:
         )
     if not submission_id:
         raise ValueError("'' cannot name a folder: an id has at least one character")
-    return out / SUBMISSIONS / submission_id
+    return out / SUBMISSIONS / _short_enough(submission_id)
+
+
+def _short_enough(name: str) -> str:
+    """``name``, or where no disk would take it, its start and a hash: bytes spelled out make it long."""
+    encoded = name.encode("utf-8", "surrogatepass")
+    if len(encoded) <= _LONGEST_NAME:
+        return name
+    start = encoded[: _LONGEST_NAME - 17].decode("utf-8", "ignore")
+    return f"{start}-{hashlib.sha256(encoded).hexdigest()[:16]}"
 
 
 def write_result(out: Path, result: Result) -> Path:
     """Write ``out/submissions/<id>/result.json`` whole or not at all; returns where it is.
 
-    Raises ValueError when the submission's id is not the name of one folder.
+    Raises ValueError when the submission's id is not the name of one folder, NotWritten when the
+    disk does not take it.
     """
-    folder = submission_folder(out, result.submission)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / RESULT
+    path = submission_folder(out, result.submission) / RESULT
     _write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
     return path
 
@@ -57,10 +70,11 @@ def note_fault(out: Path, submission_id: str, account: str) -> Path:
     """Append the account of a fault of ours to ``out/faults.log``; returns where it is.
 
     It is for whoever grades: a traceback may quote hidden tests, which no result may hold.
+    Raises NotWritten when the disk does not take it.
     """
     path = out / FAULTS
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+    with writing(path), path.open("a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(f"=== {submission_id!r} at {now}\n{account.rstrip()}\n\n")
     return path
 
@@ -69,6 +83,7 @@ def write_scores(out: Path, results: Sequence[Result]) -> Path:
     """Write ``out/scores.csv``, one row a submission in the given order; returns where it is.
 
     A submission that could not be graded for a fault of ours has empty scores, not zeros.
+    Raises NotWritten when the disk does not take it.
     """
     exercises = list(dict.fromkeys(exercise.name for result in results for exercise in result.exercises))
     text = io.StringIO()
@@ -82,7 +97,6 @@ def write_scores(out: Path, results: Sequence[Result]) -> Path:
         shown = [figure(points) if points is not None and graded else "" for points in scores]
         shown[1] = figure(result.max_score)
         writer.writerow([_cell(result.submission), result.status.value, *shown, _cell(result.status_message)])
-    out.mkdir(parents=True, exist_ok=True)
     path = out / SCORES
     _write_whole(path, text.getvalue())
     return path
@@ -118,12 +132,18 @@ def _cell(text: str) -> str:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Replace ``path`` in one step: a reader, or a kill, meets the old file or the new one."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        # newline="": what csv and JSON wrote is what is stored, on every platform.
-        part.write_text(text, encoding="utf-8", newline="")
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    """Replace ``path`` in one step: a reader, or a kill, meets the old file or the new one.
+
+    What a kill leaves is the part, under a name that the next try takes again.
+    """
+    part = path.with_name(f".{path.name}.part")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # newline="": what csv and JSON wrote is what is stored, on every platform.
+            part.write_text(text, encoding="utf-8", newline="")
+            os.replace(part, path)
+        except BaseException:
+            with contextlib.suppress(OSError):  # what stopped the writing is what should be told
+                part.unlink(missing_ok=True)
+            raise

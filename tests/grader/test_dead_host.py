@@ -75,19 +75,30 @@ def hosts(project: Project) -> list[psutil.Process]:
 
 
 def _is_host(process: psutil.Process | None) -> bool:
-    try:
-        command = process.cmdline() if process is not None else []
-    except psutil.Error:
-        return False
+    command = _command(process)
     return command[:1] == [sys.executable] and "host.main(" in command[-1]
+
+
+def _command(process: psutil.Process | None) -> list[str]:
+    try:
+        return list(process.cmdline()) if process is not None else []
+    except psutil.Error:  # it has just ended
+        return []
 
 
 def is_at_work(host: psutil.Process) -> bool:
     """Whether some submission has a worker there."""
     try:
-        return bool(host.children())
+        return any(map(_is_host, host.children()))  # other children it has while it starts
     except psutil.Error:
         return False
+
+
+def examiners(grading: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The forks of the command, oldest first; what else it started goes by another name."""
+    command = psutil.Process(grading.pid)
+    forks = [child for child in command.children() if _command(child) == command.cmdline()]
+    return sorted(forks, key=lambda fork: fork.create_time())
 
 
 def resumed(project: Project, submissions: Path, out: Path, undisturbed: Path) -> list[str]:
@@ -148,13 +159,8 @@ def rows(out: Path) -> list[str]:
 def test_a_killed_examiner_is_a_fault_of_ours_in_its_own_submission_only(
     project: Project, grading: subprocess.Popen[str], tmp_path: Path, submissions: Path, undisturbed: Path
 ) -> None:
-    def examiners() -> list[psutil.Process]:
-        """The forks of the command; what else it started goes by another name."""
-        command = psutil.Process(grading.pid)
-        return [child for child in command.children() if child.cmdline() == command.cmdline()]
-
-    assert wait_until(lambda: len(journal(tmp_path)) >= 1 and bool(examiners()), 60)
-    examiners()[0].kill()
+    assert wait_until(lambda: len(journal(tmp_path)) >= 1 and bool(examiners(grading)), 60)
+    examiners(grading)[-1].kill()  # the youngest: it has not come to its answer
     _, told = grading.communicate(timeout=60)
     assert grading.returncode == 1, told
     assert "The examiner ended before it had a result" in told

@@ -207,7 +207,7 @@ def _seed(asked: int | None, journal: Journal) -> int:
     """The seed asked for, else that of the run being resumed, else a new one."""
     if asked is not None:
         return asked
-    earlier = next(reversed(journal.results.values()), None)
+    earlier = journal.results.last()
     return secrets.randbelow(2**31) if earlier is None else earlier.environment.seed
 
 

@@ -18,6 +18,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
+from grader.kept import KeptResults
 from grader.results import Result, Status, storable
 from grader.writing import NotWritten, explained
 
@@ -43,7 +44,7 @@ class Journal:
     def __init__(self, path: Path, descriptor: int) -> None:
         """For ``start`` and ``resume``: ``descriptor`` is open for appending, and locked."""
         self.path = path
-        self.results: dict[str, Result] = {}
+        self.results = KeptResults()
         self.warnings: list[str] = []
         self._descriptor: int | None = descriptor
         _OPEN.add(self)
@@ -108,7 +109,7 @@ class Journal:
             os.fsync(self._descriptor)
         except OSError as error:
             raise NotWritten(explained(error, self.path)) from error
-        self.results[result.submission] = result
+        self.results.keep(result, line)
 
     def close(self) -> None:
         """Let go of the journal, and with it of the lock. Closing twice does nothing."""
@@ -157,7 +158,7 @@ class Journal:
                     "so it was skipped. It is still in the file; its submission will be graded again."
                 )
             else:
-                self.results[result.submission] = result
+                self.results.keep(result, line)
 
 
 _OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()

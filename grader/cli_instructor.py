@@ -40,8 +40,9 @@ def grade(
         str | None, typer.Option(help="Isolate at this level.", show_default="the highest offered")
     ] = None,
     require_gpu: Annotated[
-        bool, typer.Option("--require-gpu", help="No points for device tests without a real accelerator.")
-    ] = False,
+        bool | None,
+        typer.Option("--require-gpu", help="No points for device tests without a real accelerator."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Instructor and CI: grade a class, isolated; results into OUT.

@@ -11,13 +11,14 @@ from pathlib import Path, PurePath
 
 from pydantic import ValidationError
 
-from grader.reports.text import figure
+from grader.reports.text import figure, overridden
 from grader.results import Result, Status
 
 SUBMISSIONS = "submissions"
 RESULT = "result.json"
 SCORES = "scores.csv"
 FAULTS = "faults.log"
+OVERRIDES = "overrides.csv"
 
 # A spreadsheet takes a cell that starts with one of these for a formula and runs it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -49,7 +50,7 @@ def write_result(out: Path, result: Result) -> Path:
     folder = submission_folder(out, result.submission)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / RESULT
-    _write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
+    write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
     return path
 
 
@@ -68,12 +69,22 @@ def note_fault(out: Path, submission_id: str, account: str) -> Path:
 def write_scores(out: Path, results: Sequence[Result]) -> Path:
     """Write ``out/scores.csv``, one row a submission in the given order; returns where it is.
 
-    A submission that could not be graded for a fault of ours has empty scores, not zeros.
+    A submission that could not be graded for a fault of ours has empty scores, not zeros. The column
+    ``overrides`` says what was decided by hand, and what the tests gave there.
     """
     exercises = list(dict.fromkeys(exercise.name for result in results for exercise in result.exercises))
     text = io.StringIO()
     writer = csv.writer(text)  # lines end in CR LF: with LF alone, a CR inside a cell goes unquoted
-    head = ["submission", "status", "score", "max_score", "bonus_score", *exercises, "status_message"]
+    head = [
+        "submission",
+        "status",
+        "score",
+        "max_score",
+        "bonus_score",
+        *exercises,
+        "overrides",
+        "status_message",
+    ]
     writer.writerow(map(_cell, head))
     for result in results:
         by_name = {exercise.name: exercise.score for exercise in result.exercises}
@@ -81,10 +92,11 @@ def write_scores(out: Path, results: Sequence[Result]) -> Path:
         scores = [result.score, result.max_score, result.bonus_score, *map(by_name.get, exercises)]
         shown = [figure(points) if points is not None and graded else "" for points in scores]
         shown[1] = figure(result.max_score)
-        writer.writerow([_cell(result.submission), result.status.value, *shown, _cell(result.status_message)])
+        told = [_cell("; ".join(overridden(result))), _cell(result.status_message)]
+        writer.writerow([_cell(result.submission), result.status.value, *shown, *told])
     out.mkdir(parents=True, exist_ok=True)
     path = out / SCORES
-    _write_whole(path, text.getvalue())
+    write_whole(path, text.getvalue())
     return path
 
 
@@ -117,7 +129,12 @@ def _cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def _write_whole(path: Path, text: str) -> None:
+def without_formula_mark(text: str) -> str:
+    """The text of a cell that scores.csv wrote with an apostrophe before it."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA_STARTS) else text
+
+
+def write_whole(path: Path, text: str) -> None:
     """Replace ``path`` in one step: a reader, or a kill, meets the old file or the new one."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

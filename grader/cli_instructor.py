@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.cli_common import ROOT, Json, Seed, fail
+from grader.cli_regrade import regrade
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    for command in (grade, verify, release, generate):
+    for command in (grade, regrade, verify, release, generate):
         app.command()(command)
 
 

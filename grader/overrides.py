@@ -103,7 +103,7 @@ class _Sheet:
                 self._problem(
                     number,
                     f"{len(row)} cells where the header has {len(names)}: "
-                    'put "quotes" around a comment with a comma in it',
+                    'put "quotes" around what holds a comma',
                 )
             else:
                 cells = dict(zip(names, row + [""] * len(names), strict=False))

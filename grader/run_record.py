@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grader.reports.files import write_whole
-from grader.results import Text
+from grader.results import Text, storable
 from grader.usage import UsageError
 
 NAME = "run.json"
@@ -42,6 +42,11 @@ class RunRecord(BaseModel):
         path = out / NAME
         write_whole(path, self.model_dump_json(by_alias=True, indent=2) + "\n")
         return path
+
+    def moved(self, path: Path) -> Self:
+        """The same run, its submissions now being at ``path``."""
+        where = {"submissions": storable(str(path)), "submissions_from_root": storable(str(path.resolve()))}
+        return self.model_copy(update=where)
 
     @classmethod
     def read(cls, out: Path) -> Self | None:

@@ -114,6 +114,11 @@ def read_results(out: Path) -> list[Result]:
     return sorted(results, key=lambda result: (result.submission.casefold(), result.submission))
 
 
+def read_result(out: Path, submission_id: str) -> Result:
+    """The ``result.json`` of one submission. Raises ResultsError when there is none that can be read."""
+    return _read(submission_folder(out, submission_id) / RESULT)
+
+
 def _read(path: Path) -> Result:
     try:
         return Result.model_validate_json(path.read_bytes())

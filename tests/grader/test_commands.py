@@ -8,7 +8,7 @@ import pytest
 
 from tests.grader.project import ROOT, SMALL_SUITE, Project, Ran, copied, hand_in
 
-COMMANDS = ("check", "hint", "doctor", "grade", "verify", "release", "generate")
+COMMANDS = ("check", "hint", "doctor", "grade", "regrade", "verify", "release", "generate")
 LEVELS = ["none", "process", "confined", "namespaced"]
 
 

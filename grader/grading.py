@@ -117,7 +117,7 @@ def _record(path: Path, options: Options, earlier: RunRecord | None, journal: Jo
     """How this run is made. Raises UsageError when that differs from what is to be resumed."""
     return RunRecord(
         submissions=str(path),
-        submissions_from_root=str(path.resolve()),
+        submissions_from_root=str(path.absolute()),
         seed=_seed(options, earlier, journal),
         shard=options.shard,
         isolation=None if options.isolation is None else str(options.isolation),

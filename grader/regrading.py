@@ -86,7 +86,7 @@ def regrade(
                 f"Nothing was graded: none of the {len(wanted)} submissions is in {path}. "
                 "If they have moved, give --submissions and where they are."
             )
-        if again.submissions is not None:
+        if again.submissions is not None and not again.only:
             record = record.moved(path)
             record.write(out)
         with closing(launcher(isolation, for_bonus=has_bonus(there, assignment))) as host:

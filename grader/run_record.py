@@ -45,7 +45,7 @@ class RunRecord(BaseModel):
 
     def moved(self, path: Path) -> Self:
         """The same run, its submissions now being at ``path``."""
-        where = {"submissions": storable(str(path)), "submissions_from_root": storable(str(path.resolve()))}
+        where = {"submissions": storable(str(path)), "submissions_from_root": storable(str(path.absolute()))}
         return self.model_copy(update=where)
 
     @classmethod

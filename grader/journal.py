@@ -86,6 +86,9 @@ class Journal:
         except OSError as error:
             journal.close()
             raise _explained(error, path) from error
+        except JournalError:
+            journal.close()
+            raise
         return journal
 
     def finished(self, submission_id: str, *, suite: str, source: str) -> Result | None:

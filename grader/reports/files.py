@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from pydantic import ValidationError
 
-from grader.reports.text import figure
+from grader.reports.text import figure, overridden
 from grader.results import Result, Status
 from grader.writing import writing
 
@@ -21,6 +21,7 @@ SUBMISSIONS = "submissions"
 RESULT = "result.json"
 SCORES = "scores.csv"
 FAULTS = "faults.log"
+OVERRIDES = "overrides.csv"
 
 _LONGEST_NAME = 255  # bytes, on every common disk
 
@@ -62,7 +63,7 @@ def write_result(out: Path, result: Result) -> Path:
     disk does not take it.
     """
     path = submission_folder(out, result.submission) / RESULT
-    _write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
+    write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
     return path
 
 
@@ -82,13 +83,23 @@ def note_fault(out: Path, submission_id: str, account: str) -> Path:
 def write_scores(out: Path, results: Sequence[Result]) -> Path:
     """Write ``out/scores.csv``, one row a submission in the given order; returns where it is.
 
-    A submission that could not be graded for a fault of ours has empty scores, not zeros.
+    A submission that could not be graded for a fault of ours has empty scores, not zeros. The column
+    ``overrides`` says what was decided by hand, and what the tests gave there.
     Raises NotWritten when the disk does not take it.
     """
     exercises = list(dict.fromkeys(exercise.name for result in results for exercise in result.exercises))
     text = io.StringIO()
     writer = csv.writer(text)  # lines end in CR LF: with LF alone, a CR inside a cell goes unquoted
-    head = ["submission", "status", "score", "max_score", "bonus_score", *exercises, "status_message"]
+    head = [
+        "submission",
+        "status",
+        "score",
+        "max_score",
+        "bonus_score",
+        *exercises,
+        "overrides",
+        "status_message",
+    ]
     writer.writerow(map(_cell, head))
     for result in results:
         by_name = {exercise.name: exercise.score for exercise in result.exercises}
@@ -96,9 +107,10 @@ def write_scores(out: Path, results: Sequence[Result]) -> Path:
         scores = [result.score, result.max_score, result.bonus_score, *map(by_name.get, exercises)]
         shown = [figure(points) if points is not None and graded else "" for points in scores]
         shown[1] = figure(result.max_score)
-        writer.writerow([_cell(result.submission), result.status.value, *shown, _cell(result.status_message)])
+        told = [_cell("; ".join(overridden(result))), _cell(result.status_message)]
+        writer.writerow([_cell(result.submission), result.status.value, *shown, *told])
     path = out / SCORES
-    _write_whole(path, text.getvalue())
+    write_whole(path, text.getvalue())
     return path
 
 
@@ -116,6 +128,11 @@ def read_results(out: Path) -> list[Result]:
     return sorted(results, key=lambda result: (result.submission.casefold(), result.submission))
 
 
+def read_result(out: Path, submission_id: str) -> Result:
+    """The ``result.json`` of one submission. Raises ResultsError when there is none that can be read."""
+    return _read(submission_folder(out, submission_id) / RESULT)
+
+
 def _read(path: Path) -> Result:
     try:
         return Result.model_validate_json(path.read_bytes())
@@ -131,10 +148,16 @@ def _cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def _write_whole(path: Path, text: str) -> None:
+def without_formula_mark(text: str) -> str:
+    """The text of a cell that scores.csv wrote with an apostrophe before it."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA_STARTS) else text
+
+
+def write_whole(path: Path, text: str) -> None:
     """Replace ``path`` in one step: a reader, or a kill, meets the old file or the new one.
 
     What a kill leaves is the part, under a name that the next try takes again.
+    Raises NotWritten when the disk does not take it.
     """
     part = path.with_name(f".{path.name}.part")
     with writing(path):

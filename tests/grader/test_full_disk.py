@@ -24,8 +24,8 @@ pytestmark = needs_root
 
 SELF = (ROOT / "solutions/self_attention.py").read_text()
 NAMES = ["a", "b", "c", "stubs", "wrong"]
-# of a disk that holds a whole run: its root, the journal, submissions/ and, for each, a folder and a file
-ALL_RESULTS = 3 + 2 * len(NAMES)
+# of a disk that holds a run: its root, the journal, run.json, submissions/ and, for each, a folder and a file
+ALL_RESULTS = 4 + 2 * len(NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_disk_that_fills_keeps_what_was_finished(
 
 @pytest.mark.parametrize(
     ("inodes", "file", "finished"),
-    [(6, "submissions/b/result.json", 2), (ALL_RESULTS, "scores.csv", len(NAMES))],
+    [(7, "submissions/b/result.json", 2), (ALL_RESULTS, "scores.csv", len(NAMES))],
 )
 def test_whichever_file_does_not_fit_is_named(
     project: Project, submissions: Path, out: Disk, undisturbed: Path, inodes: int, file: str, finished: int
@@ -101,7 +101,7 @@ def test_whichever_file_does_not_fit_is_named(
 def test_no_room_for_the_account_of_a_fault(tmp_path: Path, out: Disk) -> None:
     project = copied(tmp_path / "root", suite=SMALL_SUITE.replace("trial = ", "trial = len(7) or "))
     hand_in(tmp_path / "class/ann")
-    out.mount_again("nr_inodes=2")
+    out.mount_again("nr_inodes=3")
     ran = project.run("grade", tmp_path / "class", "--out", out.path)
     assert ran.status == 1
     assert f"{out.path / 'faults.log'} cannot be written: No space left on device" in ran.err

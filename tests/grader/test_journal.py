@@ -103,6 +103,26 @@ def test_the_latest_result_of_a_submission_counts(tmp_path: Path) -> None:
         assert [found.score for found in journal.results.values()] == [90.0]
 
 
+def test_a_mark_keeps_what_the_results_were_then(tmp_path: Path) -> None:
+    with Journal.start(tmp_path) as journal:
+        journal.append(result("ann", score=10.0))
+        mark = journal.mark()
+        journal.append(result("ann", score=90.0))
+        journal.append(result("bob"))
+        found = journal.before(mark)
+    assert found is not None
+    assert [(id, earlier.score) for id, earlier in found.items()] == [("ann", 10.0)]
+
+
+def test_a_mark_in_another_journal_is_not_taken_for_one_in_this(tmp_path: Path) -> None:
+    with Journal.start(tmp_path) as journal:
+        journal.append(result("ann", score=10.0))
+        mark = journal.mark()
+    with Journal.start(tmp_path) as journal:
+        journal.append(result("ann", score=20.0))
+        assert journal.before(mark) is None
+
+
 @pytest.mark.parametrize(
     "tail", [b'{"schema": "headst', b"\xff\x00\x00", b"{\n", b"\0" * 40 + b"\n"], ids=repr
 )

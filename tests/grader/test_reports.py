@@ -165,7 +165,16 @@ def test_scores_have_a_row_a_submission_and_a_column_an_exercise(tmp_path: Path)
     )
     assert (bob["submission"], bob["score"], bob["self_attention"]) == ("Lee, Bob", "92", "17")
     exercises = list(ASSIGNMENT.exercises)
-    head = ["submission", "status", "score", "max_score", "bonus_score", *exercises, "status_message"]
+    head = [
+        "submission",
+        "status",
+        "score",
+        "max_score",
+        "bonus_score",
+        *exercises,
+        "overrides",
+        "status_message",
+    ]
     assert list(ann) == head
 
 

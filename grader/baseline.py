@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grader.journal import Journal, Mark
+from grader.kept import KeptResults
 from grader.reports.files import ResultsError, read_result, write_whole
 from grader.results import ExerciseScore, Result, Text
 
@@ -56,13 +58,13 @@ class Baseline(_Record):
         write_whole(out / NAME, baseline.model_dump_json(by_alias=True, indent=2) + "\n")
         return baseline
 
-    def results(self, journal: Journal) -> dict[str, Result]:
+    def results(self, journal: Journal) -> Mapping[str, Result]:
         """Each submission's result as it was published then."""
-        found = journal.before(self.journal) or {}
-        return {
-            id: result.model_copy(update=dict(self.by_hand[id])) if id in self.by_hand else result
-            for id, result in found.items()
-        }
+        found = journal.before(self.journal) or KeptResults()
+        for id, figures in self.by_hand.items():
+            published = found[id].model_copy(update=dict(figures))
+            found.keep(published, published.model_dump_json(by_alias=True).encode())
+        return found
 
 
 def end(out: Path) -> None:

@@ -94,9 +94,13 @@ def compared(
 ) -> Comparison:
     """Compare the submissions that are in both, by id; ``suite`` is the hash of the tests as they are now."""
     both = sorted(before.keys() & after.keys())
-    changed = [_change(before[id], after[id]) for id in both if _points(before[id]) != _points(after[id])]
+    changed, suites = [], Counter[str]()
+    for id in both:
+        old, new = before[id], after[id]
+        suites[old.suite] += 1
+        if _points(old) != _points(new):
+            changed.append(_change(old, new))
     apart = {change.submission for change in changed} | set(gone) | set(faulty)
-    suites = Counter(result.suite for result in before.values())
     return Comparison(
         suite_before=suites.most_common(1)[0][0],
         suite_after=suite,

@@ -106,7 +106,8 @@ def grade(
     with Journal.resume(out) if options.resume else Journal.start(out) as journal:
         overrides = read_overrides(out, assignment, ids | set(journal.results))
         record = _record(path, options, earlier, journal)
-        record.write(out)
+        if record != earlier:
+            record.write(out)
         with closing(launcher(isolation, for_bonus=has_bonus(submissions, assignment))) as host:
             # the host loads its libraries while the suite is collected
             run = _Class(

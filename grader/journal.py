@@ -130,7 +130,7 @@ class Journal:
         content = self._content()
         return Mark(size=len(content), sha256=hashlib.sha256(content).hexdigest())
 
-    def before(self, mark: Mark) -> dict[str, Result] | None:
+    def before(self, mark: Mark) -> KeptResults | None:
         """The latest result of each submission when ``mark`` was made; None when that was in another journal.
 
         Raises JournalError when the journal cannot be read.
@@ -138,7 +138,11 @@ class Journal:
         content = self._content()[: mark.size]
         if hashlib.sha256(content).hexdigest() != mark.sha256:
             return None
-        return {result.submission: result for _, _, result in _lines(content) if isinstance(result, Result)}
+        found = KeptResults()
+        for _, line, result in _lines(content):
+            if isinstance(result, Result):
+                found.keep(result, line)
+        return found
 
     def close(self) -> None:
         """Let go of the journal, and with it of the lock. Closing twice does nothing."""

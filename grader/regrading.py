@@ -65,8 +65,8 @@ def regrade(
 
     A submission that is gone, or that meets a fault of ours, keeps the result it had.
 
-    Raises UsageError, IntakeError, JournalError, HostFailed or InfrastructureFault; what was
-    finished by then is in the journal, and the same command goes on from there.
+    Raises UsageError, IntakeError, JournalError, HostFailed, InfrastructureFault or NotWritten; what
+    was finished by then is in the journal, and the same command goes on from there.
     """
     record = _record(out)
     isolation = level_for(
@@ -91,13 +91,14 @@ def regrade(
             record.write(out)
         with closing(launcher(isolation, for_bonus=has_bonus(there, assignment))) as host:
             work = _Work(there, out, assignment, overrides, again, record, isolation, journal, host, watch)
-            comparison = with_suite(root, lambda suite: work.grade(suite, gone=_gone(wanted, there)))
+            done = with_suite(root, lambda suite: work.grade(suite, gone=_gone(wanted, there)))
         new = [submission.id for submission in handed_in if submission.id not in journal.results]
-        warnings = [*journal.warnings, *(_still_stands(id, path) for id in comparison.gone)]
+        warnings = [*journal.warnings, *done.warnings]
+        warnings += [_still_stands(id, path) for id in done.comparison.gone]
         if new and record.shard == (1, 1):
             names = ", ".join(map(one_line, new))
             warnings.append(f"Not graded, since there is no result of it yet: {names}. Use `grade --resume`.")
-        return Regraded(comparison, warnings)
+        return Regraded(done.comparison, warnings)
 
 
 def _still_stands(id: str, path: Path) -> str:
@@ -157,7 +158,7 @@ class _Work:
     host: Launcher
     watch: Callable[[int, int], Watcher]
 
-    def grade(self, suite: Suite, gone: list[str]) -> Comparison:
+    def grade(self, suite: Suite, gone: list[str]) -> Regraded:
         unfinished = Baseline.unfinished(self.out, self.journal)
         before = (unfinished or Baseline.begin(self.out, self.journal)).results(self.journal)
         book = Gradebook(self.out, self.assignment, self.journal, self.overrides, suite.tests, suite.digest)
@@ -187,7 +188,7 @@ class _Work:
         write_whole(self.out / CHANGES, comparison.model_dump_json(by_alias=True, indent=2) + "\n")
         if not (engine.faults or (unfinished and self.again.only)):
             end(self.out)
-        return comparison
+        return Regraded(comparison, engine.warnings)
 
     def _is_done(self, submission: Submission, suite: Suite, before: Mapping[str, Result]) -> bool:
         """Whether its result is this suite's already; of those asked for by name, since the regrade began."""

@@ -35,7 +35,7 @@ def explained(error: OSError, path: Path) -> str:
         reason = "another grader is writing there"
         advice = "Wait for it to end, or give another --out folder."
     elif error.errno in _FULL:
-        advice = "What was finished is kept: make room and run again with --resume."
+        advice = "What was finished is kept: make room and run the same command again, `grade` with --resume."
     elif error.errno in _REFUSED:
         advice = "Give an --out folder that you may write to."
     elif error.errno in _IN_THE_WAY:

@@ -91,7 +91,7 @@ def test_whichever_file_does_not_fit_is_named(
     ran = project.run("grade", submissions, "--out", out.path, "--seed", "5", "--jobs", "1")
     assert ran.status == 1
     assert f"{out.path / file} cannot be written: " in ran.err
-    assert "make room and run again with --resume" in ran.err
+    assert "make room and run the same command again, `grade` with --resume" in ran.err
     assert "Traceback" not in ran.both
     assert len(journal(out.path)) == finished
     out.mount_again("nr_inodes=1000")

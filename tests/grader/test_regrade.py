@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.grader.disks import disk, needs_root
 from tests.grader.project import (
     ROOT,
     SMALL_SUITE,
@@ -229,6 +230,23 @@ def test_a_killed_regrade_goes_on_and_compares_with_before_it_began(graded: Grad
     assert ran.document["graded"] in (1, 2)
     assert len(journal(graded.out)) == 2 * len(NAMES)
     assert not (graded.out / "regrade.json").exists()
+
+
+@needs_root
+def test_on_a_full_disk_a_regrade_loses_nothing_and_goes_on(graded: Graded, tmp_path: Path) -> None:
+    with disk(tmp_path / "disk") as small:
+        out = small.path / "out"
+        shutil.copytree(graded.out, out)
+        before = results(out)
+        small.fill(leave=8_000)  # enough to begin, too little for a result
+        graded.mend()
+        full = graded.project.run("regrade", out)
+        assert full.status == 1
+        assert "cannot be written: No space left on device. What was finished is kept: make room" in full.err
+        assert results(out) == before
+        small.make_room()
+        ran = graded.project.run("regrade", out, "--json")
+    assert changed(ran) == {"ann": (94, 100, 6), "bob": (94, 100, 6), "unscaled": (74, 80, 6)}
 
 
 def journal_lines(out: Path) -> list[bytes]:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.grader.disks import needs_root
 from tests.grader.project import (
+    ROOT,
     Project,
     copied,
     environment,
@@ -26,6 +27,7 @@ from tests.grader.project import (
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="there is a host on Linux only")
 NAMES = ["ann", "bob", "cem", "dee"]
+SLOW = f"import time\ntime.sleep(0.7)\n{(ROOT / 'solutions/self_attention.py').read_text()}"
 NOBODY = 65534
 
 
@@ -119,9 +121,11 @@ def test_a_wall_that_cannot_be_put_up_costs_no_points(
 
 
 @needs_root
-def test_no_more_processes_cost_no_points(project: Project, submissions: Path, undisturbed: Path) -> None:
-    out = Path(tempfile.mkdtemp(dir=project.root))
+def test_no_more_processes_cost_no_points(project: Project, undisturbed: Path) -> None:
+    out, submissions = Path(tempfile.mkdtemp(dir=project.root)), project.root / "slow"
     os.chown(out, NOBODY, NOBODY)
+    for name in NAMES:
+        hand_in(submissions / name, self_attention=SLOW)
     grading = as_nobody(project, "grade", submissions, "--out", out, "--seed", "5", "--jobs", "2")
     assert wait_until(lambda: len(journal(out)) >= 1, 60)
     no_more = f"import resource as r; r.prlimit({grading.pid}, r.RLIMIT_NPROC, (1, 1))"

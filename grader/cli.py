@@ -96,5 +96,15 @@ if importlib.util.find_spec("grader.authoring") is not None:
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line. Exit status 1, with a word on what to do, when a package is missing."""
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] in ("grader", *sys.stdlib_module_names):
+            raise
+        told = fail(
+            f"The Python package {error.name} is missing from {sys.prefix}, so this could not be done. "
+            f"Install what is listed: {sys.executable} -m pip install -r requirements.txt",
+            1,
+        )
+        raise SystemExit(told.exit_code) from error

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.cli_common import ROOT, Json, Seed, fail
+from grader.cli_regrade import regrade
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    for command in (grade, verify, release, generate):
+    for command in (grade, regrade, verify, release, generate):
         app.command()(command)
 
 
@@ -40,8 +41,9 @@ def grade(
         str | None, typer.Option(help="Isolate at this level.", show_default="the highest offered")
     ] = None,
     require_gpu: Annotated[
-        bool, typer.Option("--require-gpu", help="No points for device tests without a real accelerator.")
-    ] = False,
+        bool | None,
+        typer.Option("--require-gpu", help="No points for device tests without a real accelerator."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Instructor and CI: grade a class, isolated; results into OUT.
@@ -60,6 +62,7 @@ def grade(
     from grader.reports.text import one_line
     from grader.results import Status
     from grader.scoring import ScoringError
+    from grader.writing import NotWritten
 
     try:
         assignment = load_assignment(ROOT)
@@ -71,7 +74,7 @@ def grade(
         )
     except (UsageError, IntakeError, JournalError, AssignmentError, ValueError) as error:
         raise fail(error) from error
-    except (HostFailed, InfrastructureFault, ScoringError) as error:
+    except (HostFailed, InfrastructureFault, NotWritten, ScoringError) as error:
         raise fail(error, 1) from error
     except KeyboardInterrupt:
         raise fail(f"Stopped. What was finished is in {out}; go on with --resume.", 130) from None

@@ -14,30 +14,33 @@ from grader.assignment import Assignment
 from grader.candidate.accelerator import real_accelerator
 from grader.candidate.launch import Launcher, launcher
 from grader.candidate.levels import Level, offered, offers
+from grader.candidate.room import check_room
 from grader.engines.local import LocalEngine
 from grader.engines.marking import Paper
 from grader.examination.suite import Suite, with_suite
+from grader.gradebook import Gradebook
 from grader.journal import Journal
-from grader.reports.files import note_fault, write_result, write_scores
+from grader.overrides import Overrides, read_overrides
+from grader.reports.files import note_fault
 from grader.results import Result
+from grader.run_record import RunRecord
 from grader.submissions import IntakeError, Submission, read_submissions
-
-
-class UsageError(Exception):
-    """What was asked for cannot be done; the message says why and what to try."""
+from grader.usage import UsageError
 
 
 @dataclass(frozen=True)
 class Options:
     """How to run: how many at a time, from which seed, which part, how isolated (at least, and exactly;
-    None: as far as this machine can), and whether device tests must have a real accelerator."""
+    None: as far as this machine can), and whether device tests must have a real accelerator.
+
+    A seed or ``require_gpu`` of None is that of the run being resumed."""
 
     jobs: int = 1
     seed: int | None = None
     resume: bool = False
     shard: tuple[int, int] = (1, 1)
     require_isolation: Level = Level.NONE
-    require_gpu: bool = False
+    require_gpu: bool | None = None
     isolation: Level | None = None
 
 
@@ -54,7 +57,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: the results of this class, by id, and what should be said about the folder.
+    """A finished run: the results of this class, by id, and what should be said about how it went.
 
     ``faults`` has one line, for the person who grades, on each submission that met a fault of ours.
     """
@@ -82,29 +85,94 @@ def grade(
     options: Options,
     watch: Callable[[int, int], Watcher],
 ) -> Run:
-    """Grade what is at ``path`` into ``out``: journal, a result for each submission, scores.csv.
+    """Grade what is at ``path`` into ``out``: run.json, journal, a result for each submission, scores.csv.
 
     Where something of ours failed, ``out/faults.log`` says what, and no result does.
 
     ``watch`` makes the watcher from the number of submissions and how many are done already.
 
-    Raises UsageError, IntakeError, JournalError, HostFailed or InfrastructureFault; what was
-    finished by then is in the journal.
+    Raises UsageError, IntakeError, JournalError, HostFailed, InfrastructureFault or NotWritten; what
+    was finished by then is in the journal.
     """
+    _keep_apart(path, out)
     isolation = level_for(options)
     index, count = options.shard
-    submissions = read_submissions(path, assignment)[index - 1 :: count]
-    with (
-        Journal.resume(out) if options.resume else Journal.start(out) as journal,
-        closing(launcher(isolation, for_bonus=_has_bonus(submissions, assignment))) as host,
-    ):
-        # the host loads its libraries while the suite is collected
-        run = _Class(submissions, out, assignment, options, isolation, journal, host, watch)
-        return with_suite(root, run.grade)
+    handed_in = read_submissions(path, assignment)
+    submissions = handed_in[index - 1 :: count]
+    ids = {submission.id for submission in handed_in}
+    earlier = RunRecord.read(out) if options.resume else None
+    if not options.resume:
+        read_overrides(out, assignment, ids)  # to be refused before an old journal is set aside
+    with Journal.resume(out) if options.resume else Journal.start(out) as journal:
+        overrides = read_overrides(out, assignment, ids | set(journal.results))
+        record = _record(path, options, earlier, journal)
+        if record != earlier:
+            record.write(out)
+        with closing(launcher(isolation, for_bonus=has_bonus(submissions, assignment))) as host:
+            # the host loads its libraries while the suite is collected
+            run = _Class(
+                submissions, out, assignment, overrides, options.jobs, record, isolation, journal, host, watch
+            )
+            return with_suite(root, run.grade)
+
+
+def _record(path: Path, options: Options, earlier: RunRecord | None, journal: Journal) -> RunRecord:
+    """How this run is made. Raises UsageError when that differs from what is to be resumed."""
+    return RunRecord(
+        submissions=str(path),
+        submissions_from_root=str(path.absolute()),
+        seed=_seed(options, earlier, journal),
+        shard=options.shard,
+        isolation=None if options.isolation is None else str(options.isolation),
+        require_isolation=str(options.require_isolation),
+        require_gpu=_require_gpu(options, earlier, journal),
+    )
+
+
+def _seed(options: Options, earlier: RunRecord | None, journal: Journal) -> int:
+    """The seed asked for, else that of the run being resumed, else a new one."""
+    last = journal.results.last()
+    known = earlier.seed if earlier else last.environment.seed if last else None
+    if options.seed is None:
+        return secrets.randbelow(2**31) if known is None else known
+    if last is not None and known != options.seed:
+        raise UsageError(
+            f"Nothing was graded: {journal.path.parent} was graded with --seed {known}, and results of two "
+            f"seeds cannot stand side by side. Leave --seed {options.seed} out to go on, "
+            "or give another --out folder."
+        )
+    return options.seed
+
+
+def _require_gpu(options: Options, earlier: RunRecord | None, journal: Journal) -> bool:
+    known = earlier.require_gpu if earlier else False
+    if options.require_gpu is None:
+        return known
+    if journal.results and known != options.require_gpu:
+        raise UsageError(
+            f"Nothing was graded: {journal.path.parent} was graded without --require-gpu, so that device "
+            "tests could earn points on a simulated accelerator. Leave --require-gpu out to go on, or give "
+            "another --out folder."
+        )
+    return options.require_gpu
+
+
+def _keep_apart(path: Path, out: Path) -> None:
+    """Raises UsageError when the results would lie among the submissions, and be graded next time."""
+    if path.resolve() in (out.resolve(), *out.resolve().parents):
+        raise UsageError(
+            f"Nothing was graded: --out {out} lies within {path}, so that its results would be taken for a "
+            "submission. Give an --out folder outside of it."
+        )
 
 
 def level_for(options: Options) -> Level:
-    """The level to grade at. Raises UsageError when that is not to be had here, or below what is required."""
+    """The level to grade at.
+
+    Raises UsageError when that is not to be had here, or below what is required, and HostFailed when
+    there is no room to try it.
+    """
+    check_room()  # first: a trial that finds none would tell of a lower level
     highest = offered()
     required, chosen = options.require_isolation, options.isolation
     if highest < required:
@@ -133,7 +201,8 @@ def level_for(options: Options) -> Level:
     return chosen
 
 
-def _has_bonus(submissions: Sequence[Submission], assignment: Assignment) -> bool:
+def has_bonus(submissions: Sequence[Submission], assignment: Assignment) -> bool:
+    """Whether any of them answers a bonus exercise: the host then loads what those need."""
     names = {name for exercise in assignment.bonus for name in exercise.defines}
     return any(names & set(submission.homes) for submission in submissions)
 
@@ -145,58 +214,42 @@ class _Class:
     submissions: Sequence[Submission]
     out: Path
     assignment: Assignment
-    options: Options
+    overrides: Overrides
+    jobs: int
+    record: RunRecord
     isolation: Level
     journal: Journal
     host: Launcher
     watch: Callable[[int, int], Watcher]
 
     def grade(self, suite: Suite) -> Run:
-        done = self._finished(suite)
-        seed = _seed(self.options.seed, self.journal)
-        device = real_accelerator() or "cpu"
-        paper = Paper(
-            self.assignment,
-            suite.tests,
-            suite.digest,
-            seed,
-            str(self.isolation),
-            device,
-            self.options.require_gpu,
-        )
-        waiting = [submission for submission in self.submissions if submission.id not in done]
+        book = Gradebook(self.out, self.assignment, self.journal, self.overrides, suite.tests, suite.digest)
+        book.refresh()
+        waiting = [submission for submission in self.submissions if not self._is_finished(submission, suite)]
+        skipped = len(self.submissions) - len(waiting)
+        paper = paper_for(self.assignment, suite, self.record, self.isolation)
         with (
-            self.watch(len(self.submissions), len(done)) as progress,
-            LocalEngine(paper, suite, self.host, self.options.jobs) as engine,
+            self.watch(len(self.submissions), skipped) as progress,
+            LocalEngine(paper, suite, self.host, self.jobs) as engine,
         ):
             for result in engine.grade(waiting):
                 if account := engine.faults.get(result.submission):
                     note_fault(self.out, result.submission, account)
-                self.journal.append(result)
-                write_result(self.out, result)
-                progress.advance(result)
-        results = [self.journal.results[id] for id in sorted(self.journal.results)]
-        write_scores(self.out, results)
+                progress.advance(book.enter(result))
         faults = {id: account.splitlines()[0] for id, account in engine.faults.items()}
-        return Run(results, len(done), seed, self.journal.warnings, faults)
+        warnings = [*self.journal.warnings, *engine.warnings]
+        return Run(book.close(), skipped, self.record.seed, warnings, faults)
 
-    def _finished(self, suite: Suite) -> set[str]:
-        """The submissions that need not be graded again; their result files are written anew."""
-        done = set()
-        for submission in self.submissions:
-            found = self.journal.finished(submission.id, suite=suite.digest, source=submission.source)
-            if found is not None:
-                write_result(self.out, found)  # a kill may have come between journal and file
-                done.add(submission.id)
-        return done
+    def _is_finished(self, submission: Submission, suite: Suite) -> bool:
+        return self.journal.finished(submission.id, suite=suite.digest, source=submission.source) is not None
 
 
-def _seed(asked: int | None, journal: Journal) -> int:
-    """The seed asked for, else that of the run being resumed, else a new one."""
-    if asked is not None:
-        return asked
-    earlier = next(reversed(journal.results.values()), None)
-    return secrets.randbelow(2**31) if earlier is None else earlier.environment.seed
+def paper_for(assignment: Assignment, suite: Suite, record: RunRecord, isolation: Level) -> Paper:
+    """What all submissions of the run have in common."""
+    device = real_accelerator() or "cpu"
+    return Paper(
+        assignment, suite.tests, suite.digest, record.seed, str(isolation), device, record.require_gpu
+    )
 
 
 __all__ = ["IntakeError", "Options", "Run", "UsageError", "grade", "shard_of"]

@@ -7,18 +7,22 @@ Nothing that was ever finished is deleted: a fresh run keeps the old journal und
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import sys
 import weakref
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from grader.kept import KeptResults
 from grader.results import Result, Status, storable
+from grader.writing import NotWritten, explained
 
 if sys.platform != "win32":
     import fcntl
@@ -29,7 +33,16 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
 class JournalError(Exception):
-    """The journal cannot be opened or written; the message says what, why and what to try."""
+    """The journal cannot be opened; the message says what, why and what to try."""
+
+
+class Mark(BaseModel):
+    """A place in a journal: so many bytes from its start, which hash to this."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    size: int
+    sha256: str
 
 
 class Journal:
@@ -42,7 +55,7 @@ class Journal:
     def __init__(self, path: Path, descriptor: int) -> None:
         """For ``start`` and ``resume``: ``descriptor`` is open for appending, and locked."""
         self.path = path
-        self.results: dict[str, Result] = {}
+        self.results = KeptResults()
         self.warnings: list[str] = []
         self._descriptor: int | None = descriptor
         _OPEN.add(self)
@@ -74,7 +87,10 @@ class Journal:
             journal._read()
         except OSError as error:
             journal.close()
-            raise _explained(error, path) from error
+            raise JournalError(explained(error, path)) from error
+        except JournalError:
+            journal.close()
+            raise
         return journal
 
     def finished(self, submission_id: str, *, suite: str, source: str) -> Result | None:
@@ -87,7 +103,8 @@ class Journal:
     def append(self, result: Result) -> None:
         """Record ``result``; when this returns, it is on the disk.
 
-        Raises JournalError when it could not be written whole; what was there before stays.
+        Raises NotWritten when it could not be written whole; what was there before stays.
+        Raises JournalError when the journal is closed.
         """
         if self._descriptor is None:
             raise JournalError(
@@ -105,8 +122,27 @@ class Journal:
                 raise
             os.fsync(self._descriptor)
         except OSError as error:
-            raise _explained(error, self.path) from error
-        self.results[result.submission] = result
+            raise NotWritten(explained(error, self.path)) from error
+        self.results.keep(result, line)
+
+    def mark(self) -> Mark:
+        """Where the journal ends now. Raises JournalError when it cannot be read."""
+        content = self._content()
+        return Mark(size=len(content), sha256=hashlib.sha256(content).hexdigest())
+
+    def before(self, mark: Mark) -> KeptResults | None:
+        """The latest result of each submission when ``mark`` was made; None when that was in another journal.
+
+        Raises JournalError when the journal cannot be read.
+        """
+        content = self._content()[: mark.size]
+        if hashlib.sha256(content).hexdigest() != mark.sha256:
+            return None
+        found = KeptResults()
+        for _, line, result in _lines(content):
+            if isinstance(result, Result):
+                found.keep(result, line)
+        return found
 
     def close(self) -> None:
         """Let go of the journal, and with it of the lock. Closing twice does nothing."""
@@ -131,11 +167,18 @@ class Journal:
         except OSError:
             self.close()  # nothing may follow the half line; resume will remove it
 
+    def _content(self) -> bytes:
+        assert self._descriptor is not None
+        try:
+            with os.fdopen(os.dup(self._descriptor), "rb") as file:
+                file.seek(0)
+                return file.read()
+        except OSError as error:
+            raise JournalError(explained(error, self.path)) from error
+
     def _read(self) -> None:
         assert self._descriptor is not None
-        with os.fdopen(os.dup(self._descriptor), "rb") as file:
-            file.seek(0)
-            content = file.read()
+        content = self._content()
         kept = _whole_part(content)
         if kept < len(content):
             os.ftruncate(self._descriptor, kept)
@@ -144,18 +187,14 @@ class Journal:
                 f"The last line of {self.path} was cut short ({len(content) - kept} bytes), "
                 "so it was removed. That submission will be graded again."
             )
-        for number, line in enumerate(content[:kept].split(b"\n"), start=1):
-            if not line.strip():
-                continue
-            try:
-                result = Result.model_validate_json(line)
-            except ValidationError as error:
+        for number, line, result in _lines(content[:kept]):
+            if isinstance(result, Result):
+                self.results.keep(result, line)
+            else:
                 self.warnings.append(
-                    f"Line {number} of {self.path} is not a result ({error.errors()[0]['msg']}), "
+                    f"Line {number} of {self.path} is not a result ({result.errors()[0]['msg']}), "
                     "so it was skipped. It is still in the file; its submission will be graded again."
                 )
-            else:
-                self.results[result.submission] = result
 
 
 _OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
@@ -170,6 +209,16 @@ def _leave_to_parent() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, bytes, Result | ValidationError]]:
+    """Each line that holds anything: its number, its text, and its result or why it is none."""
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                yield number, line, Result.model_validate_json(line)
+            except ValidationError as error:
+                yield number, line, error
 
 
 def _whole_part(content: bytes) -> int:
@@ -202,7 +251,7 @@ def _open(path: Path) -> int:
                 raise
             os.close(descriptor)
     except OSError as error:
-        raise _explained(error, path) from error
+        raise JournalError(explained(error, path)) from error
 
 
 def _set_aside(path: Path, descriptor: int) -> int:
@@ -222,7 +271,7 @@ def _set_aside(path: Path, descriptor: int) -> int:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        raise _explained(error, path) from error
+        raise JournalError(explained(error, path)) from error
     return _open(path)
 
 
@@ -246,19 +295,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _explained(error: OSError, path: Path) -> JournalError:
-    reason = error.strerror or str(error)
-    if isinstance(error, BlockingIOError):
-        reason, advice = (
-            "another grader is writing there",
-            "Wait for it to end, or give another --out folder.",
-        )
-    elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        advice = "What was finished is kept: make room and run again with --resume."
-    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        advice = "Give an --out folder that you may write to."
-    else:
-        advice = "Give another --out folder, on a local disk if this one is not."
-    return JournalError(f"{path} cannot be written: {reason}. {advice}")

@@ -56,10 +56,18 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+class Override(_Record):
+    """The instructor's decision on an exercise, from overrides.csv: its ``score`` is then by hand."""
+
+    suite_score: float = Field(description="what the tests gave")
+    comment: Text = ""
+
+
 class ExerciseScore(_Record):
     name: str
     score: float
     max_score: float
+    override: Override | None = None
 
 
 class AspectScore(_Record):

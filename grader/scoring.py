@@ -15,7 +15,7 @@ ASPECTS = ("shapes", "masking", "parity", "gradients", "dropout", "device", "con
 LOOKS_LIKE = "It looks like: "  # before the line of a message that holds the diagnosis in words
 DID_NOT_REPORT = "This test did not report a result, so it earns no points."
 
-_SCORE_PLACES = 2
+SCORE_PLACES = 2
 _TEST_PLACES = 6
 
 
@@ -111,7 +111,7 @@ def score(tests: Sequence[SuiteTest], outcomes: Mapping[str, Outcome], assignmen
 
     def sums(part: Sequence[SuiteTest]) -> tuple[float, float]:
         exact = _total(earned[test.id] for test in part), _total(test.points for test in part)
-        return round_half_up(exact[0], _SCORE_PLACES), round_half_up(exact[1], _SCORE_PLACES)
+        return round_half_up(exact[0], SCORE_PLACES), round_half_up(exact[1], SCORE_PLACES)
 
     exercises = []
     for name in assignment.exercises:

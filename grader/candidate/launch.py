@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -62,6 +63,9 @@ class Launcher(Protocol):
     def ready(self) -> None:
         """Wait until workers can be started. Raises HostFailed when they cannot."""
 
+    def revive(self) -> bool:
+        """Start anew what should be running and is not; whether that was needed. Raises HostFailed."""
+
     def start(self, limits: WorkerLimits, stage: Stage) -> Worker:
         """Raises HostFailed when no worker can be started."""
 
@@ -96,14 +100,32 @@ class WarmHost:
 
     def __init__(self, level: Level = Level.PROCESS, *, for_bonus: bool = False) -> None:
         self.level = level
-        stages = new_folder()
-        stages.chmod(0o711)  # workers have to pass through it to their own
+        self._for_bonus = for_bonus
+        try:
+            stages = new_folder()
+            stages.chmod(0o711)  # workers have to pass through it to their own
+        except OSError as error:
+            raise HostFailed(
+                f"No folder for the submissions' files could be made: {error}. Make room in the folder for "
+                "temporary files, or name another one in the environment variable TMPDIR."
+            ) from error
         self.stages: Path | None = stages
+        try:
+            self._launch(stages)
+        except OSError as error:
+            remove(stages)
+            raise HostFailed(
+                f"The host that runs submissions could not be started: {error}. End what else runs on this "
+                "machine, or give it more memory and processes, then try again."
+            ) from error
+
+    def _launch(self, stages: Path) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = boot("host", f"host.main({theirs.fileno()}, {str(ROOT)!r}, {str(level)!r}, {for_bonus})")
+        told = (theirs.fileno(), str(ROOT), str(self.level), self._for_bonus)
+        command = boot("host", f"host.main(*{told!r})")
         with theirs:
             self._process = subprocess.Popen(
-                wrapped(command, stages) if level is Level.NAMESPACED else command,
+                wrapped(command, stages) if self.level is Level.NAMESPACED else command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env=_environment(),
@@ -130,6 +152,22 @@ class WarmHost:
             )
         self._is_ready = True
 
+    def revive(self) -> bool:
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        if not poll.poll(0):  # it says nothing once it is ready, and hangs up when it ends
+            return False
+        self._control.close()
+        self._bury()
+        assert self.stages is not None
+        self._is_ready = False
+        try:
+            self._launch(self.stages)
+        except OSError as error:
+            raise HostFailed(f"The host that runs submissions ended; no other starts: {error}.") from error
+        self.ready()
+        return True
+
     @property
     def pid(self) -> int:
         return self._process.pid
@@ -153,13 +191,16 @@ class WarmHost:
 
     def close(self) -> None:
         self._control.close()
+        self._bury()
+        if self.stages is not None:
+            remove(self.stages)
+
+    def _bury(self) -> None:
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self.stages is not None:
-            remove(self.stages)
 
     def __enter__(self) -> Self:
         return self
@@ -217,6 +258,9 @@ class ColdStarter:
 
     def ready(self) -> None:
         """There is nothing to wait for."""
+
+    def revive(self) -> bool:
+        return False
 
     def start(self, limits: WorkerLimits, stage: Stage) -> Worker:
         connection, theirs = socket.socketpair()

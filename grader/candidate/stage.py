@@ -36,22 +36,32 @@ class Stage:
 
     @classmethod
     def put_up(cls, parent: Path | None, files: Mapping[str, bytes]) -> Stage:
-        """A new stage within ``parent``, or within the folder for temporary files, with these files."""
-        folder = new_folder(parent)
-        stage = cls(folder, spare_user())
-        stage.submission.mkdir()
-        stage.scratch.mkdir()
+        """A new stage within ``parent``, or within the folder for temporary files, with these files.
+
+        Raises OSError, and leaves nothing, when the disk does not take them.
+        """
+        stage = cls(new_folder(parent), spare_user())
+        try:
+            return stage._furnished(files)
+        except BaseException:
+            stage.remove()
+            raise
+
+    def _furnished(self, files: Mapping[str, bytes]) -> Stage:
+        """With its folders and files; without a user of its own where there can be none."""
+        self.submission.mkdir()
+        self.scratch.mkdir()
         for name, content in files.items():
-            path = stage.submission / name
+            path = self.submission / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        if stage.user is None:
-            return stage
+        if self.user is None:
+            return self
         try:
-            stage._hand_over(stage.user)
+            self._hand_over(self.user)
         except PermissionError:  # root in name only, as some containers have it
-            return cls(folder, None)
-        return stage
+            return Stage(self.folder, None)
+        return self
 
     def _hand_over(self, user: int) -> None:
         """Let that user alone read the files and write the scratch; root keeps owning the files."""

@@ -20,6 +20,7 @@ from grader.candidate.interface import Candidate
 from grader.candidate.isolated import Deadlines, IsolatedTransport
 from grader.candidate.launch import Launcher
 from grader.candidate.limits import WorkerLimits
+from grader.candidate.room import check_room
 from grader.candidate.stage import sweep
 from grader.candidate.warmth import warm_up
 from grader.candidate.worker import die_with_parent
@@ -31,6 +32,7 @@ from grader.scoring import Outcome
 from grader.submissions.model import Submission
 
 from .halves import both, halves_of
+from .keeping import Keeper
 from .marking import Paper, broken, marked
 
 # how much longer than the submission's own limit an examiner may take before it is taken to hang
@@ -47,13 +49,15 @@ class _Child:
     started: float
     deadline: float
     answer: bytearray
+    host: int  # which one had its worker
 
 
 class LocalEngine:
     """Grades submissions on this machine, ``jobs`` at a time. Use as a context manager.
 
     ``faults`` has, for each submission that could not be graded, one line on what failed and then
-    the traceback. That may quote hidden tests, so no result holds it.
+    the traceback. That may quote hidden tests, so no result holds it. ``warnings`` says what went
+    wrong and was made good.
 
     Raises HostFailed on entry when no candidate can be started here.
     """
@@ -63,6 +67,9 @@ class LocalEngine:
         self._suite = suite
         self._jobs = max(1, jobs)
         self._launcher = launcher
+        self._keeper = Keeper(launcher)
+        self._again: deque[Submission] = deque()  # to be tried once more, each by itself
+        self._retried: list[str] = []
         self.faults: dict[str, str] = {}  # by submission, what went wrong on our side: not for students
         self._children: dict[int, _Child] = {}  # by the descriptor their answer arrives on
 
@@ -76,19 +83,37 @@ class LocalEngine:
         for child in self._children.values():
             _end(child.pid)
 
+    @property
+    def warnings(self) -> list[str]:
+        if not self._retried:
+            return []
+        again = ", ".join(map(repr, self._retried))
+        return [
+            "The host that runs submissions ended before its time. A fresh one was started, and these were "
+            f"graded again: {again}. Should that come back, look whether the machine runs out of memory."
+        ]
+
     def grade(self, submissions: Sequence[Submission]) -> Iterator[Result]:
         """Each submission's result, as soon as it is known."""
         waiting = deque(submissions)
         with selectors.DefaultSelector() as selector:
-            while waiting or self._children:
-                while waiting and len(self._children) < self._jobs:
-                    submission = waiting.popleft()
+            while waiting or self._again or self._children:
+                while (waiting or (self._again and not self._children)) and len(self._children) < self._jobs:
+                    submission = (waiting or self._again).popleft()
                     if submission.unreadable is not None:
                         yield marked(self._paper, submission, {}, datetime.now(UTC), 0.0)
                         continue
                     # with too few submissions to keep every processor busy, each is done in halves
                     together = min(self._jobs, len(waiting) + len(self._children) + 1)
-                    descriptor = self._fork(submission, halved=2 * together <= (os.cpu_count() or 1))
+                    try:
+                        descriptor = self._fork(submission, halved=2 * together <= (os.cpu_count() or 1))
+                    except OSError as error:  # out of processes, memory or descriptors
+                        if self._children:
+                            waiting.appendleft(submission)
+                            break  # until one of those has ended
+                        self.faults[submission.id] = f"No examiner could be started: {error}"
+                        yield broken(self._paper, submission, datetime.now(UTC), 0.0)
+                        continue
                     selector.register(descriptor, selectors.EVENT_READ)
                 yield from self._collect(selector)
 
@@ -96,13 +121,20 @@ class LocalEngine:
         readable, writable = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(readable)
+            os.close(writable)
+            raise
         if pid == 0:
             self._child(submission, writable, halved)
         os.close(writable)
         now = time.monotonic()
         allowed = self._paper.assignment.limits.submission_seconds + _SLACK_SECONDS
-        self._children[readable] = _Child(submission, pid, datetime.now(UTC), now, now + allowed, bytearray())
+        self._children[readable] = _Child(
+            submission, pid, datetime.now(UTC), now, now + allowed, bytearray(), self._keeper.number
+        )
         return readable
 
     def _child(self, submission: Submission, writable: int, halved: bool) -> None:
@@ -172,6 +204,7 @@ class LocalEngine:
             }
         finally:
             candidate.close()
+        check_room(self._launcher.stages)  # its own scratch is gone: what is full now was not its doing
         note = ""
         if transport.output.flooded:
             note = (
@@ -189,15 +222,16 @@ class LocalEngine:
             part = os.read(descriptor, 1 << 20)
             child.answer += part
             if not part:
-                yield self._finish(selector, descriptor)
+                yield from self._finish(selector, descriptor)
         now = time.monotonic()
         for descriptor, child in list(self._children.items()):
             if now > child.deadline:
                 _end(child.pid)
                 child.answer[:] = json.dumps({"fault": "The examiner did not finish in time."}).encode()
-                yield self._finish(selector, descriptor)
+                yield from self._finish(selector, descriptor)
 
-    def _finish(self, selector: selectors.BaseSelector, descriptor: int) -> Result:
+    def _finish(self, selector: selectors.BaseSelector, descriptor: int) -> Iterator[Result]:
+        """Its result; none yet when it is to be tried once more."""
         child = self._children.pop(descriptor)
         selector.unregister(descriptor)
         os.close(descriptor)
@@ -209,13 +243,18 @@ class LocalEngine:
         except ValueError:
             answer = {"fault": "The examiner ended before it had a result."}
         if "fault" in answer:
+            if child.submission.id not in self._retried and self._keeper.lost(child.host):
+                self._retried.append(child.submission.id)
+                self._again.append(child.submission)
+                return
             self.faults[child.submission.id] = answer["fault"]
-            return broken(self._paper, child.submission, child.started_at, duration)
+            yield broken(self._paper, child.submission, child.started_at, duration)
+            return
         outcomes = {
             test: Outcome(**{**fields, "status": TestStatus(fields["status"])})
             for test, fields in answer["outcomes"].items()
         }
-        return marked(self._paper, child.submission, outcomes, child.started_at, duration, answer["note"])
+        yield marked(self._paper, child.submission, outcomes, child.started_at, duration, answer["note"])
 
 
 def _headline(error: BaseException) -> str:

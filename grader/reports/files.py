@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import hashlib
 import io
 import os
 from collections.abc import Sequence
@@ -11,13 +13,17 @@ from pathlib import Path, PurePath
 
 from pydantic import ValidationError
 
-from grader.reports.text import figure
+from grader.reports.text import figure, overridden
 from grader.results import Result, Status
+from grader.writing import writing
 
 SUBMISSIONS = "submissions"
 RESULT = "result.json"
 SCORES = "scores.csv"
 FAULTS = "faults.log"
+OVERRIDES = "overrides.csv"
+
+_LONGEST_NAME = 255  # bytes, on every common disk
 
 # A spreadsheet takes a cell that starts with one of these for a formula and runs it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -38,18 +44,26 @@ def submission_folder(out: Path, submission_id: str) -> Path:
         )
     if not submission_id:
         raise ValueError("'' cannot name a folder: an id has at least one character")
-    return out / SUBMISSIONS / submission_id
+    return out / SUBMISSIONS / _short_enough(submission_id)
+
+
+def _short_enough(name: str) -> str:
+    """``name``, or where no disk would take it, its start and a hash: bytes spelled out make it long."""
+    encoded = name.encode("utf-8", "surrogatepass")
+    if len(encoded) <= _LONGEST_NAME:
+        return name
+    start = encoded[: _LONGEST_NAME - 17].decode("utf-8", "ignore")
+    return f"{start}-{hashlib.sha256(encoded).hexdigest()[:16]}"
 
 
 def write_result(out: Path, result: Result) -> Path:
     """Write ``out/submissions/<id>/result.json`` whole or not at all; returns where it is.
 
-    Raises ValueError when the submission's id is not the name of one folder.
+    Raises ValueError when the submission's id is not the name of one folder, NotWritten when the
+    disk does not take it.
     """
-    folder = submission_folder(out, result.submission)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / RESULT
-    _write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
+    path = submission_folder(out, result.submission) / RESULT
+    write_whole(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
     return path
 
 
@@ -57,10 +71,11 @@ def note_fault(out: Path, submission_id: str, account: str) -> Path:
     """Append the account of a fault of ours to ``out/faults.log``; returns where it is.
 
     It is for whoever grades: a traceback may quote hidden tests, which no result may hold.
+    Raises NotWritten when the disk does not take it.
     """
     path = out / FAULTS
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+    with writing(path), path.open("a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(f"=== {submission_id!r} at {now}\n{account.rstrip()}\n\n")
     return path
 
@@ -68,12 +83,23 @@ def note_fault(out: Path, submission_id: str, account: str) -> Path:
 def write_scores(out: Path, results: Sequence[Result]) -> Path:
     """Write ``out/scores.csv``, one row a submission in the given order; returns where it is.
 
-    A submission that could not be graded for a fault of ours has empty scores, not zeros.
+    A submission that could not be graded for a fault of ours has empty scores, not zeros. The column
+    ``overrides`` says what was decided by hand, and what the tests gave there.
+    Raises NotWritten when the disk does not take it.
     """
     exercises = list(dict.fromkeys(exercise.name for result in results for exercise in result.exercises))
     text = io.StringIO()
     writer = csv.writer(text)  # lines end in CR LF: with LF alone, a CR inside a cell goes unquoted
-    head = ["submission", "status", "score", "max_score", "bonus_score", *exercises, "status_message"]
+    head = [
+        "submission",
+        "status",
+        "score",
+        "max_score",
+        "bonus_score",
+        *exercises,
+        "overrides",
+        "status_message",
+    ]
     writer.writerow(map(_cell, head))
     for result in results:
         by_name = {exercise.name: exercise.score for exercise in result.exercises}
@@ -81,10 +107,10 @@ def write_scores(out: Path, results: Sequence[Result]) -> Path:
         scores = [result.score, result.max_score, result.bonus_score, *map(by_name.get, exercises)]
         shown = [figure(points) if points is not None and graded else "" for points in scores]
         shown[1] = figure(result.max_score)
-        writer.writerow([_cell(result.submission), result.status.value, *shown, _cell(result.status_message)])
-    out.mkdir(parents=True, exist_ok=True)
+        told = [_cell("; ".join(overridden(result))), _cell(result.status_message)]
+        writer.writerow([_cell(result.submission), result.status.value, *shown, *told])
     path = out / SCORES
-    _write_whole(path, text.getvalue())
+    write_whole(path, text.getvalue())
     return path
 
 
@@ -102,6 +128,11 @@ def read_results(out: Path) -> list[Result]:
     return sorted(results, key=lambda result: (result.submission.casefold(), result.submission))
 
 
+def read_result(out: Path, submission_id: str) -> Result:
+    """The ``result.json`` of one submission. Raises ResultsError when there is none that can be read."""
+    return _read(submission_folder(out, submission_id) / RESULT)
+
+
 def _read(path: Path) -> Result:
     try:
         return Result.model_validate_json(path.read_bytes())
@@ -117,13 +148,25 @@ def _cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def _write_whole(path: Path, text: str) -> None:
-    """Replace ``path`` in one step: a reader, or a kill, meets the old file or the new one."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        # newline="": what csv and JSON wrote is what is stored, on every platform.
-        part.write_text(text, encoding="utf-8", newline="")
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+def without_formula_mark(text: str) -> str:
+    """The text of a cell that scores.csv wrote with an apostrophe before it."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA_STARTS) else text
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace ``path`` in one step: a reader, or a kill, meets the old file or the new one.
+
+    What a kill leaves is the part, under a name that the next try takes again.
+    Raises NotWritten when the disk does not take it.
+    """
+    part = path.with_name(f".{path.name}.part")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # newline="": what csv and JSON wrote is what is stored, on every platform.
+            part.write_text(text, encoding="utf-8", newline="")
+            os.replace(part, path)
+        except BaseException:
+            with contextlib.suppress(OSError):  # what stopped the writing is what should be told
+                part.unlink(missing_ok=True)
+            raise

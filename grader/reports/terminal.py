@@ -19,7 +19,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from grader.assignment import CORE_POINTS, Assignment
-from grader.reports.text import figure, one_line
+from grader.reports.text import figure, one_line, overridden
 from grader.results import Result, Status, TestStatus
 from grader.scoring import LOOKS_LIKE, Scores
 
@@ -238,10 +238,13 @@ def _note(assignment: Assignment, public_only: bool) -> list[str]:
 
 
 def remark(result: Result, assignment: Assignment) -> str:
-    """What an instructor should know first: why there is no score, or the first thing that is wrong.
+    """What an instructor should know first: a decision by hand, why there is no score, what is wrong first.
 
     Bonus exercises are left out of it: who does not try them, or not to the end, did nothing wrong.
     """
+    titles = {name: exercise.title for name, exercise in assignment.exercises.items()}
+    if by_hand := overridden(result, titles):
+        return one_line("; ".join(by_hand))
     if result.status_message:
         return one_line(result.status_message)
     if result.status is not Status.GRADED:
@@ -250,9 +253,8 @@ def remark(result: Result, assignment: Assignment) -> str:
     tests = [test for test in result.tests if test.exercise not in bonus]
     for test in tests:
         if test.status in (TestStatus.FAILED, TestStatus.ERROR):
-            exercise = assignment.exercises.get(test.exercise)
             words = one_line(_telling_part(test.message)) or "failed without a message"
-            return f"{one_line(exercise.title if exercise else test.exercise)}: {words}"
+            return f"{one_line(titles.get(test.exercise, test.exercise))}: {words}"
     silent = sum(test.status is TestStatus.NOT_RUN and test.max_score > 0 for test in tests)
     return f"{silent} test{'s' if silent > 1 else ''} did not run" if silent else ""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from rich.cells import cell_len, set_cell_size
+
+from grader.results import Result
 
 # Characters that reorder what stands around them, so that a name can pose as another.
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -34,6 +38,16 @@ def one_line(text: str, width: int | None = None) -> str:
 def figure(points: float) -> str:
     """Points as a person writes them, to two decimals at most: ``25``, ``78.5``, ``31.67``."""
     return f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def overridden(result: Result, titles: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """What was decided by hand on each exercise, and what the tests gave there, as one clause each."""
+    return [
+        f"{titles.get(exercise.name, exercise.name)} {figure(exercise.score)} by hand, the tests gave "
+        f"{figure(override.suite_score)}" + (f": {override.comment}" if override.comment else "")
+        for exercise in result.exercises
+        if (override := exercise.override)
+    ]
 
 
 def _shown(character: str) -> str:

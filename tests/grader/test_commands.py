@@ -11,7 +11,7 @@ import pytest
 
 from tests.grader.project import ROOT, SMALL_SUITE, Project, Ran, copied, environment, hand_in
 
-COMMANDS = ("check", "hint", "doctor", "grade", "verify", "release", "generate")
+COMMANDS = ("check", "hint", "doctor", "grade", "regrade", "verify", "release", "generate")
 LEVELS = ["none", "process", "confined", "namespaced"]
 
 
@@ -118,7 +118,7 @@ def test_a_faulty_suite_grades_nobody(tmp_path: Path, suite: str, words: str, ch
     ran = project.run("grade", "samples/class/s03-untouched", "--out", out)
     assert ran.status == 1
     assert words in ran.err
-    assert [path.name for path in out.iterdir()] == ["journal.jsonl"]
+    assert sorted(path.name for path in out.iterdir()) == ["journal.jsonl", "run.json"]
     assert (out / "journal.jsonl").read_text() == ""
     verified = project.run("verify", "--json")
     assert verified.status == 1

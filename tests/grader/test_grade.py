@@ -171,7 +171,7 @@ EARN_ALL = {
     "leaves-a-process": "import contextlib, os, time\n"
     f"with contextlib.suppress(OSError):\n    if os.fork() == 0:\n        time.sleep(1000)\n{SELF}",
 }
-ODD_NAMES = ("-rf", "=1+1, two", "Zoë (2)\n", "a\u202eb", os.fsdecode(b"caf\xe9"))
+ODD_NAMES = ("-rf", "=1+1, two", "Zoë (2)\n", "a\u202eb", os.fsdecode(b"caf\xe9"), os.fsdecode(b"\xe9" * 200))
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from grader.journal import NAME, Journal, JournalError
 from grader.results import Environment, Result, Status
+from grader.writing import NotWritten
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="locks and resource limits are POSIX")
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +101,26 @@ def test_the_latest_result_of_a_submission_counts(tmp_path: Path) -> None:
         journal.append(result("ann", score=90.0))
     with Journal.resume(tmp_path) as journal:
         assert [found.score for found in journal.results.values()] == [90.0]
+
+
+def test_a_mark_keeps_what_the_results_were_then(tmp_path: Path) -> None:
+    with Journal.start(tmp_path) as journal:
+        journal.append(result("ann", score=10.0))
+        mark = journal.mark()
+        journal.append(result("ann", score=90.0))
+        journal.append(result("bob"))
+        found = journal.before(mark)
+    assert found is not None
+    assert [(id, earlier.score) for id, earlier in found.items()] == [("ann", 10.0)]
+
+
+def test_a_mark_in_another_journal_is_not_taken_for_one_in_this(tmp_path: Path) -> None:
+    with Journal.start(tmp_path) as journal:
+        journal.append(result("ann", score=10.0))
+        mark = journal.mark()
+    with Journal.start(tmp_path) as journal:
+        journal.append(result("ann", score=20.0))
+        assert journal.before(mark) is None
 
 
 @pytest.mark.parametrize(
@@ -208,7 +229,7 @@ def test_a_write_that_ends_half_way_leaves_what_was_finished(tmp_path: Path) -> 
     with Journal.start(tmp_path) as journal:
         journal.append(result("ann"))
         whole = (tmp_path / NAME).read_bytes()
-        with file_size_limit(len(whole) + 100), pytest.raises(JournalError, match="cannot be written"):
+        with file_size_limit(len(whole) + 100), pytest.raises(NotWritten, match="cannot be written"):
             journal.append(result("bob"))
         assert (tmp_path / NAME).read_bytes() == whole
         journal.append(result("cem"))
@@ -221,7 +242,7 @@ def test_a_full_disk_is_named_with_what_to_try(tmp_path: Path, monkeypatch: pyte
 
     with Journal.start(tmp_path) as journal:
         monkeypatch.setattr("grader.journal.os.write", full)
-        with pytest.raises(JournalError, match=r"No space left on device\. .*kept: make room.*--resume"):
+        with pytest.raises(NotWritten, match=r"No space left on device\. .*kept: make room.*--resume"):
             journal.append(result("ann"))
         assert journal.results == {}
 

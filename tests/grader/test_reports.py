@@ -22,6 +22,7 @@ from grader.reports.terminal import Progress, class_table, points_lines, points_
 from grader.reports.text import figure, one_line, visible
 from grader.results import Environment, Result, Status, TestStatus, Visibility, schema_text
 from grader.scoring import Outcome, Scores, SuiteTest, score
+from grader.writing import NotWritten
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENT = load_assignment(ROOT)
@@ -136,7 +137,7 @@ def test_a_failed_write_keeps_the_old_result(tmp_path: Path, monkeypatch: pytest
         raise OSError("disk full")
 
     monkeypatch.setattr("grader.reports.files.os.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(NotWritten, match="disk full"):
         write_result(tmp_path, result(message="second"))
     assert read_results(tmp_path)[0].status_message == "first"
     assert list(path.parent.iterdir()) == [path]
@@ -164,7 +165,16 @@ def test_scores_have_a_row_a_submission_and_a_column_an_exercise(tmp_path: Path)
     )
     assert (bob["submission"], bob["score"], bob["self_attention"]) == ("Lee, Bob", "92", "17")
     exercises = list(ASSIGNMENT.exercises)
-    head = ["submission", "status", "score", "max_score", "bonus_score", *exercises, "status_message"]
+    head = [
+        "submission",
+        "status",
+        "score",
+        "max_score",
+        "bonus_score",
+        *exercises,
+        "overrides",
+        "status_message",
+    ]
     assert list(ann) == head
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +127,32 @@ def test_what_changed_is_graded_again_and_nothing_else(tmp_path: Path, undisturb
     assert results(out)["wrong"]["score"] == 100
     project.change("tests/hidden/test_small.py", "With other numbers", "With numbers")
     assert resumed(project, submissions, out) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--seed", "6"), "was graded with --seed 5, and results of two seeds cannot stand side by side"),
+        (("--require-gpu",), "was graded without --require-gpu"),
+    ],
+    ids=["seed", "gpu"],
+)
+def test_a_run_goes_on_only_as_it_was_begun(
+    undisturbed: Path, project: Project, submissions: Path, option: tuple[str, ...], words: str
+) -> None:
+    before = {file: file.read_bytes() for file in undisturbed.rglob("*") if file.is_file()}
+    ran = project.run("grade", submissions, "--out", undisturbed, "--resume", *option)
+    assert ran.status == 2
+    assert words in ran.err
+    assert f"Leave {' '.join(option)} out to go on" in ran.err
+    assert {file: file.read_bytes() for file in undisturbed.rglob("*") if file.is_file()} == before
+
+
+def test_what_was_begun_with_a_real_accelerator_required_goes_on_so(project: Project, tmp_path: Path) -> None:
+    one, out = hand_in(tmp_path / "class/ann").parent, tmp_path / "out"
+    assert project.run("grade", one, "--out", out, "--require-gpu").status == 0
+    assert project.run("grade", one, "--out", out, "--resume").status == 0
+    assert json.loads((out / "run.json").read_text())["require_gpu"] is True
 
 
 def test_a_fresh_run_keeps_the_old_journal_aside(undisturbed: Path) -> None:

@@ -18,12 +18,12 @@ from grader.candidate.room import check_room
 from grader.engines.local import LocalEngine
 from grader.engines.marking import Paper
 from grader.examination.suite import Suite, with_suite
-from grader.gradebook import Gradebook
+from grader.gradebook.book import Gradebook
+from grader.gradebook.overrides import Overrides, read_overrides
+from grader.gradebook.run_record import RunRecord
 from grader.journal import Journal
-from grader.overrides import Overrides, read_overrides
 from grader.reports.files import note_fault
 from grader.results import Result
-from grader.run_record import RunRecord
 from grader.submissions import IntakeError, Submission, read_submissions
 from grader.usage import UsageError
 

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.assignment import Assignment
-from grader.baseline import Baseline, end
 from grader.candidate.launch import Launcher, launcher
 from grader.candidate.levels import Level
-from grader.comparison import Comparison, compared
 from grader.engines.local import LocalEngine
 from grader.examination.suite import Suite, with_suite
-from grader.gradebook import Gradebook
+from grader.gradebook.baseline import Baseline, end
+from grader.gradebook.book import Gradebook
+from grader.gradebook.comparison import Comparison, compared
+from grader.gradebook.overrides import Overrides, read_overrides
+from grader.gradebook.run_record import NAME as RUN
+from grader.gradebook.run_record import RunRecord
 from grader.grading import Options, Watcher, has_bonus, level_for, paper_for
 from grader.journal import NAME as JOURNAL
 from grader.journal import Journal
-from grader.overrides import Overrides, read_overrides
 from grader.reports.files import note_fault, write_whole
 from grader.reports.text import one_line
 from grader.results import Result
-from grader.run_record import NAME as RUN
-from grader.run_record import RunRecord
 from grader.submissions import IntakeError, Submission, read_submissions
 from grader.usage import UsageError
 

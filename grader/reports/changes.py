@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from grader.assignment import Assignment
-from grader.comparison import Cause, Change, Comparison, Reason
+from grader.gradebook.comparison import Cause, Change, Comparison, Reason
 from grader.reports.text import figure, one_line
 
 _MOST_REASONS = 8

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from grader.comparison import Cause, Change, compared
-from grader.gradebook import decided
-from grader.overrides import Decision
+from grader.gradebook.book import decided
+from grader.gradebook.comparison import Cause, Change, compared
+from grader.gradebook.overrides import Decision
 from grader.results import Environment, Result, Status, TestStatus, Visibility
 from grader.scoring import Outcome, SuiteTest, score
 from tests.grader.test_scoring import SCHOOL

@@ -11,8 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from grader.assignment import Assignment
+from grader.gradebook.overrides import Decision, Overrides
 from grader.journal import Journal
-from grader.overrides import Decision, Overrides
 from grader.reports.files import write_result, write_scores
 from grader.results import ExerciseScore, Override, Result, Status, TestResult
 from grader.scoring import SCORE_PLACES, SuiteTest, round_half_up

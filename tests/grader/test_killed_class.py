@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs proces
 SELF = (ROOT / "solutions/self_attention.py").read_text()
 SIZE = 60
 # how many of the 25 kills come at which moment
-EARLY, WRITING, END = 9, 13, 3
+EARLY, WRITING, END = 12, 10, 3
 START_SECONDS = 4.5  # from the command to its first result, about
 
 

@@ -22,7 +22,7 @@ from grader.gradebook.book import Gradebook
 from grader.gradebook.overrides import Overrides, read_overrides
 from grader.gradebook.run_record import RunRecord
 from grader.journal import Journal
-from grader.reports.files import note_fault
+from grader.reports.files import note_fault, set_results_aside
 from grader.results import Result
 from grader.submissions import IntakeError, Submission, read_submissions
 from grader.usage import UsageError
@@ -104,6 +104,8 @@ def grade(
     if not options.resume:
         read_overrides(out, assignment, ids)  # to be refused before an old journal is set aside
     with Journal.resume(out) if options.resume else Journal.start(out) as journal:
+        if not options.resume:
+            set_results_aside(out)
         overrides = read_overrides(out, assignment, ids | set(journal.results))
         record = _record(path, options, earlier, journal)
         if record != earlier:

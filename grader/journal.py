@@ -13,7 +13,6 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.kept import KeptResults
 from grader.results import Result, Status, storable
-from grader.writing import NotWritten, explained
+from grader.writing import NotWritten, explained, name_aside
 
 if sys.platform != "win32":
     import fcntl
@@ -256,11 +255,7 @@ def _open(path: Path) -> int:
 
 def _set_aside(path: Path, descriptor: int) -> int:
     """Keep the journal under a name of its own; returns a new, empty and locked one."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    kept, number = path.with_name(f"journal-{stamp}.jsonl"), 0
-    while kept.exists():
-        number += 1
-        kept = path.with_name(f"journal-{stamp}-{number}.jsonl")
+    kept = name_aside(path)
     try:
         if sys.platform == "win32":  # an open file cannot be renamed there
             os.close(descriptor)

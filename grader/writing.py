@@ -1,10 +1,11 @@
-"""When a file of a run cannot be written: one error for all of them, and what to say about it."""
+"""Writing a run's files: one error for all that cannot be written, and names for what is kept."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -44,3 +45,13 @@ def explained(error: OSError, path: Path) -> str:
     else:
         advice = "Give another --out folder, on a local disk if this one is not."
     return f"{path} cannot be written: {reason}. {advice}"
+
+
+def name_aside(path: Path) -> Path:
+    """A name not in use for what is at ``path``, to keep it: ``journal-<UTC time>.jsonl``."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    kept, number = path.with_name(f"{path.stem}-{stamp}{path.suffix}"), 0
+    while kept.exists():
+        number += 1
+        kept = path.with_name(f"{path.stem}-{stamp}-{number}{path.suffix}")
+    return kept

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import wire
+from . import room, wire
 from .accelerator import Accelerator
 from .faults import CandidateError, Died, Exhausted, HostFailed, Nonsense, OutOfTime, revive
 from .frames import from_bytes, to_bytes
@@ -119,6 +119,7 @@ class IsolatedTransport:
         self._stage.remove()
 
     def _open(self) -> Worker:
+        self._memory_kills = room.memory_kills()
         worker = self._worker = self._launcher.start(self._limits, self._stage)
         printed = len(self.output.kept)
         try:
@@ -150,6 +151,11 @@ class IsolatedTransport:
                 code = worker.exit_code(2.0)
             finally:
                 self._drop()
+            if code == -signal.SIGKILL and not worker.breach and room.memory_kills() > self._memory_kills:
+                raise HostFailed(
+                    "The machine ran out of memory, and the system ended a submission that was within its "
+                    "limit. Grade fewer at a time (--jobs 1), or end what else runs here."
+                ) from None
             raise Died(_obituary(code, obituary(worker.breach, self._limits))) from None
         except (wire.WireError, MalformedValue, ValueError) as error:
             self._drop()

@@ -1,4 +1,4 @@
-"""Whether the folder for temporary files has room: a full one is a fault of ours, never the student's."""
+"""Whether the machine has room, for files and in memory: when not, that is never the student's fault."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ def check_room(folder: Path | None = None) -> None:
             f"The folder for temporary files is full: {free} MiB are free in {place}, and a submission needs "
             f"{_LEAST_MIB}. {advice}."
         )
+
+
+def memory_kills() -> int:
+    """How many processes the kernel has ended for want of memory; 0 where it does not count them."""
+    try:
+        counts = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in counts if line.startswith("oom_kill ")), 0)

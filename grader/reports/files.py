@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from grader.reports.text import figure, overridden
 from grader.results import Result, Status
-from grader.writing import writing
+from grader.writing import name_aside, writing
 
 SUBMISSIONS = "submissions"
 RESULT = "result.json"
@@ -54,6 +54,17 @@ def _short_enough(name: str) -> str:
         return name
     start = encoded[: _LONGEST_NAME - 17].decode("utf-8", "ignore")
     return f"{start}-{hashlib.sha256(encoded).hexdigest()[:16]}"
+
+
+def set_results_aside(out: Path) -> None:
+    """Keep an earlier run's results and scores as ``submissions-<UTC time>`` and ``scores-<UTC time>.csv``.
+
+    What a fresh run does not grade must not pass for its own. Raises NotWritten.
+    """
+    for path in (out / SUBMISSIONS, out / SCORES):
+        if path.exists():
+            with writing(path):
+                path.rename(name_aside(path))
 
 
 def write_result(out: Path, result: Result) -> Path:

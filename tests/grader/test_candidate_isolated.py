@@ -19,6 +19,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 import torch
 
+from grader.candidate import room
 from grader.candidate.faults import (
     CandidateError,
     Died,
@@ -34,6 +35,7 @@ from grader.candidate.isolated import Deadlines, IsolatedTransport, isolated_can
 from grader.candidate.launch import ROOT, ColdStarter, Launcher, WarmHost
 from grader.candidate.levels import warm_start_possible
 from grader.candidate.limits import WorkerLimits
+from grader.candidate.room import memory_kills
 
 pytestmark = pytest.mark.skipif(not warm_start_possible(), reason="the warm host is for Linux")
 
@@ -94,6 +96,16 @@ def gone(pid: int, seconds: float = 3.0) -> bool:
                 continue
         return True
     return False
+
+
+def test_a_worker_ended_for_want_of_memory_is_not_the_students_fault(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidate, _ = sit()
+    candidate.load("kill_self")
+    monkeypatch.setattr(room, "memory_kills", lambda: memory_kills() + 1)  # as if just now
+    with pytest.raises(HostFailed, match="ran out of memory"):
+        candidate.apply("kill_self")
 
 
 # time

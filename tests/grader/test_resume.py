@@ -160,6 +160,19 @@ def test_a_fresh_run_keeps_the_old_journal_aside(undisturbed: Path) -> None:
     assert sorted(line["submission"] for line in journal(undisturbed)) == NAMES
 
 
+def test_a_fresh_run_does_not_pass_earlier_results_for_its_own(project: Project, tmp_path: Path) -> None:
+    for name in ("gone", "stays"):
+        hand_in(tmp_path / "class" / name, ROOT / "exercises")
+    out = tmp_path / "out"
+    grade = ("grade", tmp_path / "class", "--out", out)
+    assert project.run(*grade).status == 0
+    shutil.rmtree(tmp_path / "class/gone")
+    assert project.run(*grade).status == 0
+    assert set(results(out)) == {"stays"}
+    assert [len(list(folder.iterdir())) for folder in out.glob("submissions-*")] == [2]
+    assert [file.read_text().count("\ngone,") for file in out.glob("scores-*.csv")] == [1]
+
+
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project one of whose hidden tests has a bug of ours."""

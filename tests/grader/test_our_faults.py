@@ -28,7 +28,7 @@ from tests.grader.project import (
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="there is a host on Linux only")
 NAMES = ["ann", "bob", "cem", "dee"]
-SLOW = f"import time\ntime.sleep(3)\n{(ROOT / 'solutions/self_attention.py').read_text()}"
+SLOW = f"import time\ntime.sleep(2)\n{(ROOT / 'solutions/self_attention.py').read_text()}"
 NOBODY = 65534
 
 

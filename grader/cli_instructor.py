@@ -16,7 +16,7 @@ from grader.cli_common import ROOT, Json, Seed, fail
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    for command in (grade, verify, release, generate):
+    for command in (grade, verify, attack, release, generate):
         app.command()(command)
 
 
@@ -117,6 +117,45 @@ def verify(
         for line in report.lines():
             typer.echo(line)
     if not report.fit:
+        raise typer.Exit(1)
+
+
+def attack(
+    isolation: Annotated[
+        list[str] | None, typer.Option(help="At this level; may be repeated.", show_default="all offered")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only the attack with this id; may be repeated.")] = None,
+    seed: Seed = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many of an attack and its neighbours at a time.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Instructor: does the wall hold? Tries every known attack. Exit status 1 when one succeeds."""
+    from functools import partial
+
+    from grader.assignment import AssignmentError, load_assignment
+    from grader.authoring.cases import CaseError
+    from grader.authoring.siege import lay_siege
+    from grader.authoring.siege_table import table
+    from grader.candidate.faults import HostFailed
+    from grader.candidate.levels import Level
+    from grader.examination.verdicts import InfrastructureFault
+    from grader.reports.terminal import cases_progress
+
+    try:
+        levels = [Level.named(name) for name in isolation or ()]
+        watch = partial(cases_progress, doing="attacking")
+        siege = lay_siege(ROOT, load_assignment(ROOT), levels, only or (), seed, jobs, watch)
+    except (CaseError, AssignmentError, ValueError) as error:
+        raise fail(error) from error
+    except (HostFailed, InfrastructureFault) as error:
+        raise fail(error, 1) from error
+    if as_json:
+        typer.echo(json.dumps(siege.document(), indent=2))
+    else:
+        console = Console(highlight=False)
+        for line in table(siege):
+            console.print(line, soft_wrap=True)
+    if siege.succeeded:
         raise typer.Exit(1)
 
 

@@ -45,6 +45,8 @@ def wrapped(command: Sequence[str], stages: Path) -> list[str]:
     for path in (*_FILES, *_interpreter(), *library_paths()):
         if os.path.exists(path) and not _is_within(path, "/usr"):
             arguments += ["--ro-bind", path, path]
+    if os.path.realpath(sys.prefix) != sys.prefix:  # an environment that is reached by a link
+        arguments += ["--symlink", os.path.realpath(sys.prefix), sys.prefix]
     for path in ("__init__.py", "candidate"):
         arguments += ["--ro-bind", str(ROOT / "grader" / path), str(ROOT / "grader" / path)]
     devices = driver_devices()
@@ -58,7 +60,7 @@ def wrapped(command: Sequence[str], stages: Path) -> list[str]:
 def _interpreter() -> list[str]:
     """What starting this interpreter takes: its program, behind all links, and its environment's marks."""
     places = []
-    for prefix in (sys.prefix, sys.base_prefix):
+    for prefix in map(os.path.realpath, (sys.prefix, sys.base_prefix)):
         places += [os.path.join(prefix, "bin"), os.path.join(prefix, "pyvenv.cfg")]
     return [*places, os.path.dirname(os.path.realpath(sys.executable))]
 

@@ -9,7 +9,7 @@ import io
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -37,6 +37,10 @@ class Suite:
         self._session = session
         self.tests = tests
         self.digest = digest
+
+    def part(self, exercises: Collection[str]) -> Suite:
+        """The same suite with the tests of these exercises alone."""
+        return Suite(self._session, [test for test in self.tests if test.exercise in exercises], self.digest)
 
     def examine(
         self,

@@ -34,6 +34,7 @@ EXERCISE = "self_attention"
 OPEN, CLEAN, SAME = "open", "clean", "same"
 _NEIGHBOURS = {"neighbour-right": Code.RIGHT, "neighbour-wrong": Code.WRONG}
 _HOME = "SelfAttention"
+_MEMORY_MIB = 512  # so that using it up takes no longer than it must
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Assault:
     """One level of isolation, on which attacks are tried one after another. Use as a context manager.
 
     Each is graded together with two neighbours, by the same intake, engine, marking and reports as
-    a class is, on one exercise. Raises HostFailed on entry where nothing can be graded.
+    a class is, on one case of each test of one exercise. Raises HostFailed on entry where nothing can be graded.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Assault:
         seed: int,
         jobs: int = 2,
     ) -> None:
-        self._suite = suite.part([EXERCISE])
+        self._suite = suite.sample([EXERCISE])
         self._assignment = for_one(assignment, EXERCISE)
         self._ground = ground
         self._level = level
@@ -123,19 +124,22 @@ class Assault:
         mine = [result for result in results if result.submission not in _NEIGHBOURS]
         others = [result for result in results if result.submission in _NEIGHBOURS]
         left = self._ground.changes(before)
+        disturbed = bool(left)
         if not set(family) <= set(descendants(self._host_pid())):
             left.append("the host is gone")
             self._open.close()
             self._start()
-        self._ground.tidy(before)
+        if disturbed:
+            self._ground.tidy(before)
         reached = [message for result in mine for message in messages(result) if REACHED in message]
         left += [f"it got at something: {message[message.index(REACHED):][:120]}" for message in reached[:1]]
         touched = self._touched(others)
         told, misfits = self._told(attack, mine, is_open)
+        gained = [*self._overpaid(attack, mine), *left]
         why = [fallen] if fallen else []
-        why += [*self._overpaid(attack, mine), *touched, *([] if is_open else left), *misfits, *unfit_records]
+        why += [*([] if is_open else gained), *touched, *misfits, *unfit_records]
         why += [f"it could not be graded, for a fault of ours: {account.splitlines()[0]}" for account in faults.values()]
-        machine = CLEAN if not left else OPEN if is_open else left[0]
+        machine = OPEN if is_open and gained else left[0] if left else CLEAN
         return self._row(attack, mine, touched, machine, told, why)
 
     # what is handed in and graded
@@ -185,7 +189,7 @@ class Assault:
     def _engine(self, seconds: float | None) -> LocalEngine:
         """An engine whose calls may take so long; the assignment's own time unless said."""
         if seconds not in self._engines:
-            limits = self._assignment.limits
+            limits = self._assignment.limits.model_copy(update={"memory_mib": _MEMORY_MIB})
             if seconds is not None:
                 limits = limits.model_copy(update={"call_seconds": seconds})
             assignment = self._assignment.model_copy(update={"limits": limits})
@@ -240,12 +244,18 @@ class Assault:
         if not mine:
             return "nothing", ["it got no result at all"]
         texts = [message for result in mine for message in messages(result)]
+        own = self._own_words()
         found = next((line for text in texts if (line := telling(text, attack.says))), None)
-        misfits = list(dict.fromkeys(problem for text in texts for problem in unfit(text, self._secrets)))
+        misfits = list(dict.fromkeys(problem for text in texts for problem in unfit(text, self._secrets, own)))
         if found is None and attack.says and not is_open:
             first = next(iter(texts), "nothing")
             misfits.append(f"nothing the student reads says {attack.says!r}; it says {first[:300]!r}")
         return found or next(iter(texts), "full points"), misfits
+
+    def _own_words(self) -> str:
+        """What the attacker wrote, as far as it is text."""
+        files = self._ground.handed_in.glob("[!n]*/*.py")
+        return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file())
 
     def _row(
         self,

@@ -72,14 +72,22 @@ class Scene:
             f"{body}\n    return honest()\n\n\nSelfAttention.forward = _forward\n"
         )
 
+    def once(self, payload: str) -> str:
+        """As ``in_the_call``, in one call alone: a file in the scratch folder tells later workers, too."""
+        body = textwrap.indent(textwrap.dedent(payload).strip("\n"), "    ")
+        mark = "import os, tempfile\ndone = os.path.join(tempfile.gettempdir(), 'done')"
+        return self.in_the_call(f"{mark}\nif not os.path.exists(done):\n    open(done, 'w').close()\n{body}")
+
     def reaching(self, action: str, payload: str = "") -> str:
         """The honest code, whose first call tries the expression ``action`` and tells what it got."""
         attempt = f"""
+            import os
+
             def _attempt(action):
                 try:
                     got = action()
                 except OSError as error:  # without the path, which the intruder knew anyway
-                    raise type(error)(error.errno, "the system said no") from None
+                    raise type(error)(error.errno, os.strerror(error.errno)) from None
                 raise RuntimeError(f"{REACHED}: {{got!r:.60}}")
         """
         call = f"_attempt(lambda: {self._filled(action).strip()})"
@@ -143,8 +151,8 @@ def attack(
 
     def register(make: Maker) -> Maker:
         name = make.__name__  # type: ignore[attr-defined]
-        head, _, rest = name.partition("_")
-        id = "-".join([head.upper() if head[1:].isdecimal() else head, *rest.split("_")])
+        head, *rest = name.split("_")
+        id = "-".join([head.upper() if head[1:].isdecimal() else head, *rest])
         what = " ".join((getdoc(make) or "").split())
         kind = make.__module__.rpartition(".")[2]
         setattr(make, _MARK, Attack(id, what, kind, make, behind, odd, says, opens, fatal, seconds))

@@ -15,7 +15,7 @@ from grader.results import Result
 
 _LONGEST = 6_000  # characters of one message
 _LEAST_TELLING = 30  # characters of a line that can only come from where it stands
-_OURS = re.compile(r"Traceback \(most recent call last\)|File \"|grader[/.]\w+|site-packages|/headstart-\d")
+_OURS = re.compile(r"Traceback \(most recent call last\)|File \"/|grader[/.]\w+|site-packages|/headstart-\d")
 _FORMULA = re.compile(r"^[=+\-@\t\r\n]")
 _COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)  # what a CI service takes from a log as an order
 
@@ -45,13 +45,13 @@ def telling(text: str, pattern: str) -> str:
     return next((line for line in text.split("\n") if found and found[0].split("\n")[0] in line), "")
 
 
-def unfit(text: str, secrets: Secrets) -> Iterator[str]:
-    """What is wrong with a message for a student."""
-    if found := _OURS.search(text):
+def unfit(text: str, secrets: Secrets, own: str) -> Iterator[str]:
+    """What is wrong with a message for a student; ``own`` is what they wrote, which may be quoted."""
+    if (found := _OURS.search(text)) and found[0] not in own:
         yield f"a message shows the inside of the grader: {text[max(0, found.start() - 60) :][:160]!r}"
-    if path := next((path for path in secrets.paths if path in text), ""):
+    if path := next((path for path in secrets.paths if path in text and path not in own), ""):
         yield f"a message shows a path of ours: {text[max(0, text.index(path) - 60) :][:160]!r}"
-    if line := next((line for line in secrets.lines if line in text), ""):
+    if line := next((line for line in secrets.lines if line in text and line not in own), ""):
         yield f"a message shows a line of a hidden test: {line!r}"
     if (plain := visible(text, keep="\n")) != text:
         yield f"a message holds characters that act on a screen: {plain[:160]!r}"

@@ -57,7 +57,7 @@ def grade(
     from grader.journal import JournalError
     from grader.reports.files import FAULTS
     from grader.reports.terminal import Progress, class_table
-    from grader.reports.text import one_line
+    from grader.reports.text import as_json, one_line
     from grader.results import Status
     from grader.scoring import ScoringError
 
@@ -78,7 +78,7 @@ def grade(
     for warning in run.warnings:
         Console(stderr=True).print(Text(warning))
     if as_json:
-        typer.echo(json.dumps([result.model_dump(mode="json", by_alias=True) for result in run.results]))
+        typer.echo(as_json([result.model_dump(mode="json", by_alias=True) for result in run.results]))
     else:
         console = Console(highlight=False)
         console.print(class_table(run.results, assignment))

@@ -34,6 +34,7 @@ EXERCISE = "self_attention"
 OPEN, CLEAN, SAME = "open", "clean", "same"
 _NEIGHBOURS = {"neighbour-right": Code.RIGHT, "neighbour-wrong": Code.WRONG}
 _HOME = "SelfAttention"
+_MOST_MISFITS = 3
 _MEMORY_MIB = 512  # so that using it up takes no longer than it must
 
 
@@ -114,11 +115,13 @@ class Assault:
         self._make(attack)
         before, family = self._ground.look(), descendants(self._host_pid())
         fallen = ""
+        submissions: list[Submission] = []
         results: list[Result] = []
         faults: dict[str, str] = {}
         unfit_records: list[str] = []
         try:
-            results, faults, unfit_records = self._grade(self._read(), attack.seconds)
+            submissions = self._read()
+            results, faults, unfit_records = self._grade(submissions, attack.seconds)
         except Exception as error:
             fallen = f"the grader fell over: {type(error).__name__}: {error}"
         mine = [result for result in results if result.submission not in _NEIGHBOURS]
@@ -134,7 +137,7 @@ class Assault:
         reached = [message for result in mine for message in messages(result) if REACHED in message]
         left += [f"it got at something: {message[message.index(REACHED):][:120]}" for message in reached[:1]]
         touched = self._touched(others)
-        told, misfits = self._told(attack, mine, is_open)
+        told, misfits = self._told(attack, mine, _own_words(submissions), is_open)
         gained = [*self._overpaid(attack, mine), *left]
         why = [fallen] if fallen else []
         why += [*([] if is_open else gained), *touched, *misfits, *unfit_records]
@@ -239,23 +242,19 @@ class Assault:
             if found.get(id) != wanted
         ]
 
-    def _told(self, attack: Attack, mine: Sequence[Result], is_open: bool) -> tuple[str, list[str]]:
+    def _told(
+        self, attack: Attack, mine: Sequence[Result], own: str, is_open: bool
+    ) -> tuple[str, list[str]]:
         """The line that tells the student what happened, and what is wrong with what they read."""
         if not mine:
             return "nothing", ["it got no result at all"]
         texts = [message for result in mine for message in messages(result)]
-        own = self._own_words()
         found = next((line for text in texts if (line := telling(text, attack.says))), None)
-        misfits = list(dict.fromkeys(problem for text in texts for problem in unfit(text, self._secrets, own)))
+        misfits = list(dict.fromkeys(problem for text in texts for problem in unfit(text, self._secrets, own)))[:_MOST_MISFITS]
         if found is None and attack.says and not is_open:
             first = next(iter(texts), "nothing")
             misfits.append(f"nothing the student reads says {attack.says!r}; it says {first[:300]!r}")
         return found or next(iter(texts), "full points"), misfits
-
-    def _own_words(self) -> str:
-        """What the attacker wrote, as far as it is text."""
-        files = self._ground.handed_in.glob("[!n]*/*.py")
-        return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file())
 
     def _row(
         self,
@@ -286,6 +285,12 @@ class Assault:
 def for_one(assignment: Assignment, exercise: str) -> Assignment:
     """The assignment with that exercise alone: quicker, and nothing else is said to be missing."""
     return assignment.model_copy(update={"exercises": {exercise: assignment.exercises[exercise]}})
+
+
+def _own_words(submissions: Iterable[Submission]) -> str:
+    """What the attacker wrote, which a message may quote."""
+    mine = [one for one in submissions if one.id not in _NEIGHBOURS]
+    return "\n".join(content.decode("utf-8", "replace") for one in mine for content in one.files.values())
 
 
 def messages(result: Result) -> list[str]:

@@ -53,7 +53,7 @@ def unfit(text: str, secrets: Secrets, own: str) -> Iterator[str]:
         yield f"a message shows a path of ours: {text[max(0, text.index(path) - 60) :][:160]!r}"
     if line := next((line for line in secrets.lines if line in text and line not in own), ""):
         yield f"a message shows a line of a hidden test: {line!r}"
-    if (plain := visible(text, keep="\n")) != text:
+    if (plain := visible(text, keep="\n\t")) != text:
         yield f"a message holds characters that act on a screen: {plain[:160]!r}"
     if len(text) > _LONGEST:
         yield f"a message is {len(text)} characters long"

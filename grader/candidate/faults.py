@@ -12,6 +12,7 @@ from .values import MalformedValue, legible
 
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 20
+_MOST_READ = 100_000
 MAX_LINE = 2**31
 HARD_CODED_DEVICE = (
     "The device cuda is hard-coded. Whoever uses the code chooses the device: "
@@ -118,10 +119,17 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
         wire_kind = "refused" if issubclass(kind, Refusal) else "unusable"
         return {"kind": wire_kind, "type": "", "message": str(error), "lines": lines}
     try:
-        message = _explained(str.__str__(str(error)))[:MAX_MESSAGE]
+        message = _explained(_without(folder, str.__str__(str(error))[:_MOST_READ]))[:MAX_MESSAGE]
     except BaseException:
         message = "(its message could not be read)"
     return {"kind": "raised", "type": _name_of(kind)[:200], "message": message, "lines": lines}
+
+
+def _without(folder: Path, message: str) -> str:
+    """Python names files in full, as in an import that goes in a circle; where they lie is nobody's business."""
+    for place in {str(folder), str(folder.resolve())}:
+        message = message.replace(f"{place}/", "")
+    return message
 
 
 def _explained(message: str) -> str:
@@ -164,7 +172,7 @@ def revive(report: object) -> CandidateError:
     if not isinstance(lines, list) or len(lines) > MAX_FRAMES:
         raise ValueError("an error's description lacks its lines")
     own = tuple(_line(line) for line in lines)
-    message, name = legible(message[:MAX_MESSAGE]), legible(name[:200])
+    message, name = legible(message[:MAX_MESSAGE]), " ".join(legible(name[:200]).split())
     if kind == "raised":
         return StudentError(name, message, own)
     if kind not in _KINDS:

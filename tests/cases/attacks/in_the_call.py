@@ -100,7 +100,7 @@ def a32_crashes_by_recursion(scene: Scene) -> str:
 @attack(says="RecursionError")
 def recurses(scene: Scene) -> str:
     """Calls itself without end."""
-    return scene.once("return self(x, mask)")
+    return scene.once("deeper = lambda n: deeper(n + 1); deeper(0)")
 
 
 @attack(says="segmentation fault")

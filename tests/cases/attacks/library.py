@@ -153,27 +153,13 @@ def library(q, k, v, allowed):
 """)
 
 
-@attack(behind=Code.NOTHING, says=REFUSED)
-def library_made_flexible(scene: Scene) -> str:
-    """Calls the library's newer attention, which is not on the list of what is refused."""
-    return using("""
-from torch.nn.attention.flex_attention import flex_attention
-def library(q, k, v, allowed):
-    add = lambda score, batch, head, row, column: torch.where(allowed[batch, row, column], score, -torch.inf)
-    return flex_attention(*(t.unsqueeze(1) for t in (q, k, v)), score_mod=add).squeeze(1)
-""")
-
-
-@attack(behind=Code.NOTHING, says="weights", opens="turn_off_watch")
+@attack(behind=Code.NOTHING, says="stopped with|refused")
 def library_by_a_script(scene: Scene) -> str:
     """Has TorchScript call the library's attention, where Python sees nothing of it."""
     return using("""
-code = '''
-def library(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor):
-    return torch._C._nn.scaled_dot_product_attention(q, k, v, allowed)
-'''
-def library(q, k, v, allowed):
-    return torch.jit.CompilationUnit(code).library(q, k, v, allowed)
+@torch.jit.script
+def library(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, allowed: torch.Tensor):
+    return nn.functional.scaled_dot_product_attention(q, k, v, allowed)
 """)
 
 

@@ -99,10 +99,15 @@ def enormous_file(scene: Scene) -> str:
 @attack(says="filled its folder", seconds=5.0)
 def many_files(scene: Scene) -> str:
     """Makes folders until the disk has no more room for names."""
-    return scene.once("""
+    return scene.in_the_call("""
         import os
-        for number in range(10**9):
-            os.mkdir(str(number))
+        made = [entry for entry in os.listdir() if entry.isdecimal()]
+        for entry in made:  # once is enough
+            os.rmdir(entry)
+        if not os.path.exists("done"):
+            open("done", "w").close()
+            for number in range(10**9):
+                os.mkdir(str(number))
     """)
 
 

@@ -57,7 +57,8 @@ def grade(
     from grader.journal import JournalError
     from grader.reports.files import FAULTS
     from grader.reports.terminal import Progress, class_table
-    from grader.reports.text import as_json, one_line
+    from grader.reports.text import as_json as to_json
+    from grader.reports.text import one_line
     from grader.results import Status
     from grader.scoring import ScoringError
 
@@ -78,7 +79,7 @@ def grade(
     for warning in run.warnings:
         Console(stderr=True).print(Text(warning))
     if as_json:
-        typer.echo(as_json([result.model_dump(mode="json", by_alias=True) for result in run.results]))
+        typer.echo(to_json([result.model_dump(mode="json", by_alias=True) for result in run.results]))
     else:
         console = Console(highlight=False)
         console.print(class_table(run.results, assignment))
@@ -124,7 +125,9 @@ def attack(
     isolation: Annotated[
         list[str] | None, typer.Option(help="At this level; may be repeated.", show_default="all offered")
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Only the attack with this id; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only the attack with this id; may be repeated.")
+    ] = None,
     seed: Seed = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many of an attack and its neighbours at a time.")] = 2,
     as_json: Json = False,

@@ -1,4 +1,4 @@
-"""Trying every attack at a level of isolation: what it earned, whom it touched, what it left, what it was told."""
+"""Trying attacks at a level of isolation: what they earn, whom they touch, what they leave, what is said."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ EXERCISE = "self_attention"
 OPEN, CLEAN, SAME = "open", "clean", "same"
 _NEIGHBOURS = {"neighbour-right": Code.RIGHT, "neighbour-wrong": Code.WRONG}
 _HOME = "SelfAttention"
+_EVERY = 3  # of so many tests one is taken: attacks are many
 _MOST_MISFITS = 3
 _MEMORY_MIB = 512  # so that using it up takes no longer than it must
 
@@ -63,7 +64,8 @@ class Assault:
     """One level of isolation, on which attacks are tried one after another. Use as a context manager.
 
     Each is graded together with two neighbours, by the same intake, engine, marking and reports as
-    a class is, on one case of each test of one exercise. Raises HostFailed on entry where nothing can be graded.
+    a class is, on a sample of the tests of one exercise. Raises HostFailed on entry where nothing
+    can be graded.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Assault:
         seed: int,
         jobs: int = 2,
     ) -> None:
-        self._suite = suite.sample([EXERCISE])
+        self._suite = suite.sample(EXERCISE, _EVERY)
         self._assignment = for_one(assignment, EXERCISE)
         self._ground = ground
         self._level = level
@@ -126,7 +128,7 @@ class Assault:
             fallen = f"the grader fell over: {type(error).__name__}: {error}"
         mine = [result for result in results if result.submission not in _NEIGHBOURS]
         others = [result for result in results if result.submission in _NEIGHBOURS]
-        left = self._ground.changes(before)
+        left = self._ground.changes(before, patient=not is_open)
         disturbed = bool(left)
         if not set(family) <= set(descendants(self._host_pid())):
             left.append("the host is gone")
@@ -135,13 +137,13 @@ class Assault:
         if disturbed:
             self._ground.tidy(before)
         reached = [message for result in mine for message in messages(result) if REACHED in message]
-        left += [f"it got at something: {message[message.index(REACHED):][:120]}" for message in reached[:1]]
+        left += [f"it got at something: {message[message.index(REACHED) :][:120]}" for message in reached[:1]]
         touched = self._touched(others)
         told, misfits = self._told(attack, mine, _own_words(submissions), is_open)
         gained = [*self._overpaid(attack, mine), *left]
         why = [fallen] if fallen else []
         why += [*([] if is_open else gained), *touched, *misfits, *unfit_records]
-        why += [f"it could not be graded, for a fault of ours: {account.splitlines()[0]}" for account in faults.values()]
+        why += [f"it met a fault of ours: {account.splitlines()[0]}" for account in faults.values()]
         machine = OPEN if is_open and gained else left[0] if left else CLEAN
         return self._row(attack, mine, touched, machine, told, why)
 
@@ -196,9 +198,7 @@ class Assault:
             if seconds is not None:
                 limits = limits.model_copy(update={"call_seconds": seconds})
             assignment = self._assignment.model_copy(update={"limits": limits})
-            paper = Paper(
-                assignment, self._suite.tests, self._suite.digest, self._seed, str(self._level)
-            )
+            paper = Paper(assignment, self._suite.tests, self._suite.digest, self._seed, str(self._level))
             engine = LocalEngine(paper, self._suite, self._host, self._jobs)
             self._engines[seconds] = self._open.enter_context(engine)
         return self._engines[seconds]
@@ -229,9 +229,9 @@ class Assault:
             for exercise in result.exercises:
                 honest = due.get(exercise.name, 0.0)
                 if exercise.score > honest:
-                    found.append(f"it earned {exercise.score:g} for {exercise.name}, its code is worth {honest:g}")
+                    found.append(f"it earned {exercise.score:g}, and its code is worth {honest:g}")
                 elif attack.odd and exercise.score < honest:
-                    found.append(f"it is only odd, and lost {honest - exercise.score:g} of its {honest:g} points")
+                    found.append(f"it earned {exercise.score:g}, and is only odd: it is worth {honest:g}")
         return found
 
     def _touched(self, others: Sequence[Result]) -> list[str]:
@@ -242,15 +242,14 @@ class Assault:
             if found.get(id) != wanted
         ]
 
-    def _told(
-        self, attack: Attack, mine: Sequence[Result], own: str, is_open: bool
-    ) -> tuple[str, list[str]]:
+    def _told(self, attack: Attack, mine: Sequence[Result], own: str, is_open: bool) -> tuple[str, list[str]]:
         """The line that tells the student what happened, and what is wrong with what they read."""
         if not mine:
             return "nothing", ["it got no result at all"]
         texts = [message for result in mine for message in messages(result)]
         found = next((line for text in texts if (line := telling(text, attack.says))), None)
-        misfits = list(dict.fromkeys(problem for text in texts for problem in unfit(text, self._secrets, own)))[:_MOST_MISFITS]
+        problems = (problem for text in texts for problem in unfit(text, self._secrets, own))
+        misfits = list(dict.fromkeys(problems))[:_MOST_MISFITS]
         if found is None and attack.says and not is_open:
             first = next(iter(texts), "nothing")
             misfits.append(f"nothing the student reads says {attack.says!r}; it says {first[:300]!r}")
@@ -339,5 +338,3 @@ def _unfit_records(out: Path, results: Iterable[Result], assignment: Assignment)
     if any(result.status is Status.GRADED and not result.exercises for result in results):
         yield "a result has no scores"
     yield from (f"{name!r} lies in the results, and nobody put it there" for name in sorted(strange))
-
-

@@ -150,7 +150,7 @@ def attack(
     """Register a maker as an attack, see :class:`Attack`; its name is the id, its docstring what it does."""
 
     def register(make: Maker) -> Maker:
-        name = make.__name__  # type: ignore[attr-defined]
+        name = make.__name__
         head, *rest = name.split("_")
         id = "-".join([head.upper() if head[1:].isdecimal() else head, *rest])
         what = " ".join((getdoc(make) or "").split())
@@ -162,7 +162,7 @@ def attack(
 
 
 def load_attacks(folder: Path) -> list[Attack]:
-    """All of ``folder/*.py``, in order, after the two controls. Raises CaseError for one that cannot be used."""
+    """All of ``folder/*.py``, after the two controls. Raises CaseError for one that cannot be used."""
     found: dict[str, Attack] = {control.id: control for control in CONTROLS}
     for path in sorted(folder.glob("*.py")):
         for value in vars(_imported(path)).values():

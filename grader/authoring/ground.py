@@ -38,7 +38,7 @@ Facts = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Seen:
-    """What there is at one moment: files with what is known of them, processes, what lies in shared places."""
+    """What there is at one moment: files and what is known of them, processes, what lies in shared places."""
 
     files: Mapping[str, Facts]
     processes: frozenset[int]
@@ -124,9 +124,9 @@ class Ground:
         files |= _facts(self.base, frozenset({self.out.name}))
         return Seen(files, frozenset(descendants(os.getpid())), self._shared(), frozenset(_segments()))
 
-    def changes(self, before: Seen) -> list[str]:
-        """What is not as it was, in words; what is on its way out is waited for."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+    def changes(self, before: Seen, *, patient: bool = True) -> list[str]:
+        """What is not as it was, in words; ``patient`` waits for what is on its way out."""
+        deadline = time.monotonic() + (_PATIENCE_SECONDS if patient else 0)
         while (found := self._changes(before)) and time.monotonic() < deadline:
             time.sleep(0.05)
         return found
@@ -185,7 +185,7 @@ def _facts(root: Path, left_out: frozenset[str]) -> dict[str, Facts]:
                 if entry.name in left_out:
                     continue
                 status = entry.stat(follow_symlinks=False)
-                facts = (status.st_mode, status.st_uid, status.st_ino)
+                facts: Facts = (status.st_mode, status.st_uid, status.st_ino)
                 if stat.S_ISDIR(status.st_mode):
                     waiting.append(entry.path)
                 else:

@@ -68,7 +68,7 @@ def lay_siege(
     watch: Watch = silently,
     cases: Path | None = None,
 ) -> Siege:
-    """Try the attacks of ``tests/cases/attacks`` (those of ``only``, if any) at these levels, or at all offered.
+    """Try the attacks of ``tests/cases/attacks``, or those of ``only``, at these levels, or at all offered.
 
     Raises CaseError for a case, id or level that there is not, HostFailed or InfrastructureFault
     when nothing can be graded.
@@ -76,16 +76,16 @@ def lay_siege(
     folder = cases or root / "tests" / "cases" / "attacks"
     attacks = load_attacks(folder)
     if unknown := set(only) - {attack.id for attack in attacks}:
-        raise CaseError(f"There is no attack {sorted(unknown)[0]!r}. `attack --json` lists them all by their ids.")
+        raise CaseError(f"There is no attack {sorted(unknown)[0]!r}. Without --only, all are listed.")
     attacks = [attack for attack in attacks if not only or attack.id in only]
     promises = load_promises(root)
     if strange := [one.id for one in attacks if one.opens and one.opens not in promises.cells]:
-        raise CaseError(f"{strange[0]} names a row that docs/security.md does not have. Name one of its rows.")
+        raise CaseError(f"{strange[0]} names a row that docs/security.md does not have. Name one it has.")
     levels = levels or [level for level in Level if level and not offers()[level]]
     for level in levels:
         if level is Level.NONE or offers()[level]:
             why = offers()[level] or "a submission is never run in the grader's own process"
-            raise CaseError(f"Nothing can be tried at level {level}: {why}. Leave the option out for all there are.")
+            raise CaseError(f"Nothing is tried at level {level}: {why}. Leave --isolation out for all.")
     seed = secrets.randbelow(2**31) if seed is None else seed
     codes = honest_codes(folder, root)
 

@@ -13,6 +13,7 @@ from .values import MalformedValue, legible
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 20
 _MOST_READ = 100_000
+_HERE = str(Path(__file__).parent)
 MAX_LINE = 2**31
 HARD_CODED_DEVICE = (
     "The device cuda is hard-coded. Whoever uses the code chooses the device: "
@@ -126,10 +127,13 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
 
 
 def _without(folder: Path, message: str) -> str:
-    """Python names files in full, as in an import that goes in a circle; where they lie is nobody's business."""
+    """Without where files lie: Python tells it of imports that go in a circle, TorchScript of a function.
+
+    Lines about files of our own are left out, as they would be of a traceback.
+    """
     for place in {str(folder), str(folder.resolve())}:
         message = message.replace(f"{place}/", "")
-    return message
+    return "\n".join(line for line in message.split("\n") if _HERE not in line)
 
 
 def _explained(message: str) -> str:

@@ -44,7 +44,7 @@ def refusing(names: Iterable[str]) -> Iterator[None]:
         _armed = before
 
 
-class _WatchKernels(TorchFunctionMode):  # type: ignore[no-untyped-call]
+class _WatchKernels(TorchFunctionMode):
     """Sees every function of torch's that Python calls, by whatever way it was found."""
 
     def __torch_function__(

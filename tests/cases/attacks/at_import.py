@@ -181,7 +181,7 @@ def workbench_replaced(scene: Scene) -> str:
     """)
 
 
-@attack(says="not an answer|answer|pair")
+@attack(says=WRONG_AS_EVER)
 def answers_replaced(scene: Scene) -> str:
     """Replaces how the worker writes values down: every call is said to have returned two ones."""
     return scene.at_import("""

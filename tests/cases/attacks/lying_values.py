@@ -221,7 +221,7 @@ def parameters_shared(scene: Scene) -> str:
     """)
 
 
-@attack(says="must be a torch.nn.Module|must be a class|parameter")
+@attack(says="'Fake' object has no attribute 'train'")
 def is_no_module(scene: Scene) -> str:
     """Builds an object that only claims to be a module, by its metaclass."""
     return scene.after("""

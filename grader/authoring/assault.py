@@ -17,9 +17,8 @@ from grader.authoring.attacks import FILE, REACHED, Attack, Code, Scene
 from grader.authoring.ground import Ground
 from grader.authoring.promises import Promises
 from grader.authoring.words import Secrets, telling, unfit, unfit_scores, unfit_screen
-from grader.candidate.launch import Launcher, launcher
+from grader.candidate.launch import Launcher, WarmHost, launcher
 from grader.candidate.levels import Level
-from grader.candidate.watchdog import descendants
 from grader.engines.local import LocalEngine
 from grader.engines.marking import Paper
 from grader.examination.suite import Suite
@@ -115,7 +114,7 @@ class Assault:
         self._ground.clear()
         self._hand_in_neighbours()
         self._make(attack)
-        before, family = self._ground.look(), descendants(self._host_pid())
+        before = self._ground.look()
         fallen = ""
         submissions: list[Submission] = []
         results: list[Result] = []
@@ -129,13 +128,12 @@ class Assault:
         mine = [result for result in results if result.submission not in _NEIGHBOURS]
         others = [result for result in results if result.submission in _NEIGHBOURS]
         left = self._ground.changes(before, patient=not is_open)
-        disturbed = bool(left)
-        if not set(family) <= set(descendants(self._host_pid())):
+        if left:
+            self._ground.tidy(before)
+        if not self._host_is_alive():
             left.append("the host is gone")
             self._open.close()
             self._start()
-        if disturbed:
-            self._ground.tidy(before)
         reached = [message for result in mine for message in messages(result) if REACHED in message]
         left += [f"it got at something: {message[message.index(REACHED) :][:120]}" for message in reached[:1]]
         touched = self._touched(others)
@@ -215,9 +213,9 @@ class Assault:
                 raise InfrastructureFault("\n".join(engine.faults.values()))
         return self._honest[code, id]
 
-    def _host_pid(self) -> int:
-        pid = getattr(self._host, "pid", None)
-        return pid if isinstance(pid, int) else os.getpid()
+    def _host_is_alive(self) -> bool:
+        """Whether workers can still be started; where they start cold, there is nothing that could end."""
+        return not isinstance(self._host, WarmHost) or self._host.is_alive()
 
     # what is asked of it
 

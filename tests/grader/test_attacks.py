@@ -55,7 +55,7 @@ def changes_the_gradebook(scene):
 @attack(says="weights")
 def leaves_a_process(scene):
     """Starts a process that goes on for ever."""
-    subprocess.Popen(["sh", "-c", "sleep 0.1; exec sleep 600"], start_new_session=True)
+    subprocess.Popen(["sh", "-c", "(sleep 0.1; sleep 600 & )"], start_new_session=True)
     return scene.at_import("import time; time.sleep(0.5)")
 
 
@@ -70,7 +70,7 @@ def leaves_a_file(scene):
 def kills_the_host(scene):
     """Kills all that the grader has started while its code is graded."""
     hosts = " ".join(map(str, children(os.getpid())))
-    subprocess.Popen(["sh", "-c", f"sleep 0.5; kill -9 {hosts}"])
+    subprocess.Popen(["sh", "-c", f"sleep 0.5; kill -9 {hosts} 2>/dev/null"])
     return scene.at_import("import time; time.sleep(2)")
 
 
@@ -93,7 +93,7 @@ def is_not_understood(scene):
     return scene.in_the_call("raise ValueError('no')")
 '''
 SEEN = {
-    "better-than-it-claims": "it earned 25, and its code is worth 12.5",
+    "better-than-it-claims": "it earned 25, and its code is worth 14",
     "worse-than-it-claims": "and is only odd: it is worth 25",
     "changes-a-neighbour": "the result of neighbour-right is not what it is without the attack",
     "changes-the-gradebook": "scores.csv is changed",
@@ -193,7 +193,7 @@ def test_the_table_ends_with_a_count(project: Project) -> None:
     assert lines[0].split() == ["case", "level", "honest", "score", "neighbours", "machine", "verdict"]
     assert [line.split()[:6] for line in lines[1:3]] == [
         ["A00", "process", "25", "25", "same", "clean"],
-        ["A01-exit", "process", "12.5", "0", "same", "clean"],
+        ["A01-exit", "process", "14", "0", "same", "clean"],
     ]
     assert lines[-1] == "1 attacks, 0 succeeded"
 

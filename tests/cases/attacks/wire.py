@@ -39,13 +39,13 @@ def forges_this_answer(scene: Scene) -> str:
     return FRAMES + scene.in_the_call("send(frame(pending(), True)); os._exit(0)")
 
 
-@attack(says=BROKEN)
+@attack(says="not an answer|weights")
 def forges_the_next_answers(scene: Scene) -> str:
     """Writes answers to questions that are yet to come."""
     return FRAMES + scene.once("for n in range(5): send(frame(pending() + n + 1, True))")
 
 
-@attack(says=BROKEN)
+@attack(says="not an answer|must return a pair")
 def answers_twice(scene: Scene) -> str:
     """Writes an answer of its own, and lets the honest one follow."""
     return FRAMES + scene.once("send(frame(pending(), True)); send(frame(pending(), None))")

@@ -1,15 +1,16 @@
-# make grade · make test · make check · make release — each sets up .venv first, if need be.
+# make grade · make test · make attack · make check · make release — each sets up .venv first, if need be.
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python
 OUT    ?= results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup grade test check release generate bench clean
+.PHONY: help setup grade test attack check release generate bench clean
 
 help:
 	@echo "make grade    grade samples/class into $(OUT)/"
 	@echo "make test     run every test of the grader, and verify the assignment"
+	@echo "make attack   try every known attack on the wall, at every level of isolation"
 	@echo "make check    lint and type-check"
 	@echo "make release  make what students start from, in build/release/"
 	@echo "make generate make exercises/ anew from solutions/"
@@ -30,6 +31,9 @@ grade: setup
 test: setup
 	$(RUN) -m pytest -n 2 --dist loadfile
 	$(RUN) -m grader verify
+
+attack: setup
+	$(RUN) -m grader attack
 
 check: setup
 	$(RUN) -m ruff check .

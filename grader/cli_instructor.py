@@ -17,7 +17,7 @@ from grader.cli_regrade import regrade
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    for command in (grade, regrade, verify, release, generate):
+    for command in (grade, regrade, verify, attack, release, generate):
         app.command()(command)
 
 
@@ -59,6 +59,7 @@ def grade(
     from grader.journal import JournalError
     from grader.reports.files import FAULTS
     from grader.reports.terminal import Progress, class_table
+    from grader.reports.text import as_json as to_json
     from grader.reports.text import one_line
     from grader.results import Status
     from grader.scoring import ScoringError
@@ -81,7 +82,7 @@ def grade(
     for warning in run.warnings:
         Console(stderr=True).print(Text(warning))
     if as_json:
-        typer.echo(json.dumps([result.model_dump(mode="json", by_alias=True) for result in run.results]))
+        typer.echo(to_json([result.model_dump(mode="json", by_alias=True) for result in run.results]))
     else:
         console = Console(highlight=False)
         console.print(class_table(run.results, assignment))
@@ -120,6 +121,47 @@ def verify(
         for line in report.lines():
             typer.echo(line)
     if not report.fit:
+        raise typer.Exit(1)
+
+
+def attack(
+    isolation: Annotated[
+        list[str] | None, typer.Option(help="At this level; may be repeated.", show_default="all offered")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only the attack with this id; may be repeated.")
+    ] = None,
+    seed: Seed = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many of an attack and its neighbours at a time.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Instructor: does the wall hold? Tries every known attack. Exit status 1 when one succeeds."""
+    from functools import partial
+
+    from grader.assignment import AssignmentError, load_assignment
+    from grader.authoring.cases import CaseError
+    from grader.authoring.siege import lay_siege
+    from grader.authoring.siege_table import table
+    from grader.candidate.faults import HostFailed
+    from grader.candidate.levels import Level
+    from grader.examination.verdicts import InfrastructureFault
+    from grader.reports.terminal import cases_progress
+
+    try:
+        levels = [Level.named(name) for name in isolation or ()]
+        watch = partial(cases_progress, doing="attacking")
+        siege = lay_siege(ROOT, load_assignment(ROOT), levels, only or (), seed, jobs, watch)
+    except (CaseError, AssignmentError, ValueError) as error:
+        raise fail(error) from error
+    except (HostFailed, InfrastructureFault) as error:
+        raise fail(error, 1) from error
+    if as_json:
+        typer.echo(json.dumps(siege.document(), indent=2))
+    else:
+        console = Console(highlight=False)
+        for line in table(siege):
+            console.print(line, soft_wrap=True)
+    if siege.succeeded:
         raise typer.Exit(1)
 
 

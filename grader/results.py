@@ -9,7 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from grader.text import visible
+
 SCHEMA: Literal["headstart/result/v1"] = "headstart/result/v1"
+MAX_MESSAGE = 5_000  # characters
 
 
 def storable(text: str) -> str:
@@ -21,7 +24,16 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def readable(text: str) -> str:
+    """``text`` as a student may read it: storable, of bounded length, and nothing in it acts on a screen."""
+    shown = visible(storable(text), keep="\n\t")
+    return shown if len(shown) <= MAX_MESSAGE else f"{shown[: MAX_MESSAGE - 1]}…"
+
+
 Text = Annotated[str, BeforeValidator(lambda value: storable(value) if isinstance(value, str) else value)]
+
+
+Message = Annotated[str, BeforeValidator(lambda value: readable(value) if isinstance(value, str) else value)]
 
 
 class Status(StrEnum):
@@ -88,9 +100,9 @@ class TestResult(_Record):
     score: float
     max_score: float
     visibility: Visibility
-    message: Text = ""
-    diagnosis: Text | None = None
-    hint: Text | None = None
+    message: Message = ""
+    diagnosis: Message | None = None
+    hint: Message | None = None
     duration_s: float = 0.0
     device: str = "cpu"
 
@@ -112,7 +124,7 @@ class Result(_Record):
     submission: Text
     assignment: str
     status: Status
-    status_message: Text = ""
+    status_message: Message = ""
     score: float
     max_score: float
     bonus_score: float = 0.0

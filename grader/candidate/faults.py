@@ -12,6 +12,8 @@ from .values import MalformedValue, legible
 
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 20
+_MOST_READ = 100_000
+_HERE = str(Path(__file__).parent)
 MAX_LINE = 2**31
 HARD_CODED_DEVICE = (
     "The device cuda is hard-coded. Whoever uses the code chooses the device: "
@@ -118,10 +120,20 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
         wire_kind = "refused" if issubclass(kind, Refusal) else "unusable"
         return {"kind": wire_kind, "type": "", "message": str(error), "lines": lines}
     try:
-        message = _explained(str.__str__(str(error)))[:MAX_MESSAGE]
+        message = _explained(_without(folder, str.__str__(str(error))[:_MOST_READ]))[:MAX_MESSAGE]
     except BaseException:
         message = "(its message could not be read)"
     return {"kind": "raised", "type": _name_of(kind)[:200], "message": message, "lines": lines}
+
+
+def _without(folder: Path, message: str) -> str:
+    """Without where files lie: Python tells it of imports that go in a circle, TorchScript of a function.
+
+    Lines about files of our own are left out, as they would be of a traceback.
+    """
+    for place in {str(folder), str(folder.resolve())}:
+        message = message.replace(f"{place}/", "")
+    return "\n".join(line for line in message.split("\n") if _HERE not in line)
 
 
 def _explained(message: str) -> str:
@@ -164,7 +176,7 @@ def revive(report: object) -> CandidateError:
     if not isinstance(lines, list) or len(lines) > MAX_FRAMES:
         raise ValueError("an error's description lacks its lines")
     own = tuple(_line(line) for line in lines)
-    message, name = legible(message[:MAX_MESSAGE]), legible(name[:200])
+    message, name = legible(message[:MAX_MESSAGE]), " ".join(legible(name[:200]).split())
     if kind == "raised":
         return StudentError(name, message, own)
     if kind not in _KINDS:

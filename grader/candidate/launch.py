@@ -172,6 +172,10 @@ class WarmHost:
     def pid(self) -> int:
         return self._process.pid
 
+    def is_alive(self) -> bool:
+        """Whether it runs still. Only in the process that started it."""
+        return self._process.poll() is None
+
     def start(self, limits: WorkerLimits, stage: Stage) -> Worker:
         self.ready()
         connection, theirs = socket.socketpair()

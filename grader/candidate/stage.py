@@ -124,6 +124,11 @@ def spare_user() -> int | None:
     return None
 
 
+def is_spare_user(user: int) -> bool:
+    """Whether that id is one that only workers have."""
+    return any(user in users for users in _SPARE_USERS)
+
+
 def _is_mapped(users: range) -> bool:
     """Whether these ids exist here: in a container only some do."""
     try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .faults import Refusal
@@ -24,6 +25,10 @@ def refusal_message(name: str) -> str:
 # Where else in torch a function can be reached, besides the place its public name says.
 _OTHER_PLACES = (torch._C._nn, torch.ops.aten, torch)
 
+# Parts of the names of what those functions end in. Where one of them is refused, so is what has such a name:
+# an operation asked of the dispatcher, or the original taken out of what was put in its place.
+_KERNELS = ("scaled_dot_product", "multi_head_attention", "flex_attention", "transformer_encoder_layer")
+
 _armed: frozenset[str] = frozenset()  # the dotted names that are refused at this moment
 
 
@@ -33,17 +38,29 @@ def refusing(names: Iterable[str]) -> Iterator[None]:
     global _armed
     before, _armed = _armed, frozenset(names)
     try:
-        yield
+        with _WatchKernels() if _armed else nullcontext():
+            yield
     finally:
         _armed = before
+
+
+class _WatchKernels(TorchFunctionMode):
+    """Sees every function of torch's that Python calls, by whatever way it was found."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = getattr(func, "__name__", "")
+        if any(part in name for part in _KERNELS):
+            raise Refusal(refusal_message(name))
+        return func(*args, **(kwargs or {}))
 
 
 def watch_over(names: Iterable[str]) -> None:
     """Prepare for ``refusing`` these names; to be called before a student's file is imported.
 
     Each is exchanged, where it lives, for a function that looks whether it is refused just now, so
-    that an alias the file makes is watched, too. (A mode that sees every call would do as well,
-    and make each of them slower.)
+    that an alias the file makes is watched, too, and classes whose constructor calls nothing.
     """
     for name in names:
         for place, attribute in _places(name):

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from grader.candidate.faults import CandidateError, NotUsable, Refused, StudentError
+from grader.candidate.interface import Model
 from tests.support.checks import as_attention
 from tests.support.layers import Layer, MultiHeadAttentionLayer, Trial
 from tests.support.masks import drawn
@@ -45,6 +46,7 @@ def interview(layer: Layer) -> list[Finding]:
     Raises CandidateError or AssertionError only when the candidate can no longer be asked.
     """
     layer.candidate.load(layer.class_name)  # a file that cannot be imported says so itself
+    model: Model | None = None
     try:
         model = layer.build()
         model.parameters()
@@ -55,7 +57,8 @@ def interview(layer: Layer) -> list[Finding]:
         by_name = _works(lambda: layer.candidate.build(layer.class_name, **named))
         return [finding("argument-names" if by_name else "constructor-crash")]
     except NotUsable:
-        pass
+        if model is None:  # it is no class, which the message says already
+            return []
     amiss, loadable = look_at_parameters(layer, model)
     if not loadable:
         return _first_contact(layer, amiss)

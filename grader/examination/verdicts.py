@@ -17,6 +17,7 @@ from grader.candidate.faults import (
 from grader.results import TestStatus
 from grader.scoring import Outcome
 
+_FURTHER_LINE = "\n  "  # of a student's own words, which then cannot pose as a line of ours
 REFUSED = "library-attention"  # the diagnosis of an answer that policy refuses
 
 
@@ -47,7 +48,8 @@ def judge(error: BaseException, sentence: str, where: Line | None = None) -> Out
     if isinstance(error, Refused):
         return Outcome(TestStatus.FAILED, _compose(sentence, str(error), _last(error.lines)), REFUSED)
     if isinstance(error, CandidateError):
-        observed = f"Your code stopped with {error}" if error.lines else str(error)
+        said = str(error).replace("\n", _FURTHER_LINE)
+        observed = f"Your code stopped with {said}" if error.lines else said
         return Outcome(TestStatus.FAILED, message=_compose(sentence, observed, _last(error.lines) or where))
     if isinstance(error, AssertionError):
         return Outcome(TestStatus.FAILED, message=_compose(sentence, str(error), where))

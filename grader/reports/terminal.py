@@ -118,14 +118,14 @@ def _bar(console: Console) -> rich.progress.Progress:
 
 
 @contextmanager
-def cases_progress(total: int) -> Iterator[Callable[[], None]]:
+def cases_progress(total: int, doing: str = "verifying") -> Iterator[Callable[[], None]]:
     """A bar for ``total`` cases on a terminal's standard error, nothing elsewhere; call what it gives."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda: None
         return
     with _bar(console) as bar:
-        task = bar.add_task("verifying", total=total)
+        task = bar.add_task(doing, total=total)
 
         def done() -> None:
             bar.advance(task)

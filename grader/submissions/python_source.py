@@ -14,7 +14,7 @@ from .names import shown
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Codecs that Python calls text but no editor writes; some are slow enough to stall on a large file.
 _NOT_AN_EDITORS = frozenset(
-    {"idna", "punycode", "raw_unicode_escape", "unicode_escape", "undefined", "utf-7"}
+    {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
 )
 _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)  # PEP 263
 _BLANK_OR_COMMENT = re.compile(r"^[ \t\f]*(#|$)")
@@ -39,7 +39,7 @@ def decode(raw: bytes) -> str:
         )
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-        if codecs.lookup(encoding).name in _NOT_AN_EDITORS:
+        if codecs.lookup(encoding).name.replace("_", "-") in _NOT_AN_EDITORS:
             raise SourceError(f"declares the encoding {encoding}, which is not used for source. {_AS_UTF8}")
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:

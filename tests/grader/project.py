@@ -71,9 +71,9 @@ class Project:
 
     root: Path
 
-    def run(self, *arguments: str | Path, stdin: str = "") -> Ran:
+    def run(self, *arguments: str | Path, stdin: str = "", seconds: float = 300) -> Ran:
         """``python -m grader ...`` in this copy, to its end."""
-        return run("-m", "grader", *arguments, cwd=self.root, stdin=stdin)
+        return run("-m", "grader", *arguments, cwd=self.root, stdin=stdin, seconds=seconds)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
         """The same without waiting, as the leader of a process group of its own."""
@@ -142,7 +142,7 @@ def environment() -> dict[str, str]:
     return {**kept, "TERM": "dumb", "COLUMNS": "100"}
 
 
-def run(*arguments: str | Path, cwd: Path, stdin: str = "") -> Ran:
+def run(*arguments: str | Path, cwd: Path, stdin: str = "", seconds: float = 300) -> Ran:
     """This interpreter with ``arguments``, in ``cwd``, to its end."""
     ended = subprocess.run(
         [sys.executable, *map(str, arguments)],
@@ -153,7 +153,7 @@ def run(*arguments: str | Path, cwd: Path, stdin: str = "") -> Ran:
         text=True,
         encoding="utf-8",
         errors="backslashreplace",
-        timeout=300,
+        timeout=seconds,
         check=False,
     )
     return Ran(ended.returncode, ended.stdout, ended.stderr)

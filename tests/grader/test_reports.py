@@ -19,8 +19,8 @@ from rich.console import Console, RenderableType
 from grader.assignment import load_assignment
 from grader.reports.files import ResultsError, read_results, submission_folder, write_result, write_scores
 from grader.reports.terminal import Progress, class_table, points_lines, points_table
-from grader.reports.text import figure, one_line, visible
-from grader.results import Environment, Result, Status, TestStatus, Visibility, schema_text
+from grader.reports.text import as_json, figure, one_line, visible
+from grader.results import MAX_MESSAGE, Environment, Result, Status, TestStatus, Visibility, schema_text
 from grader.scoring import Outcome, Scores, SuiteTest, score
 from grader.writing import NotWritten
 
@@ -183,12 +183,20 @@ def test_no_cell_is_a_formula(tmp_path: Path, start: str) -> None:
     text = f"{start}SUM(A1:A9)\rmore"
     (row,) = rows(tmp_path, result(text, message=text))
     assert row["submission"] == f"'{text}"
-    assert row["status_message"] == f"'{text}"
+    shown = text.replace("\r", "\\r")  # a message holds nothing that acts on a screen
+    assert row["status_message"] == (shown if start == "\r" else f"'{shown}")
 
 
 def test_a_fault_of_ours_is_not_a_zero_in_the_scores(tmp_path: Path) -> None:
     (row,) = rows(tmp_path, result(status=Status.INFRASTRUCTURE_ERROR, message="the host died"))
     assert (row["status"], row["score"], row["self_attention"]) == ("infrastructure_error", "", "")
+
+
+def test_what_a_student_reads_is_bounded_and_acts_on_no_screen() -> None:
+    found = result("ann", message="\x1b[2Jone\ntwo\u202e" + "x" * 10_000).status_message
+    assert found.startswith("\\x1b[2Jone\ntwo\\u202ex")
+    assert len(found) == MAX_MESSAGE
+    assert result("ann", message=found).status_message == found
 
 
 # Text
@@ -220,6 +228,26 @@ def test_one_line_fits(text: str, width: int) -> None:
     line = one_line(text, width)
     assert cell_len(line) <= width
     assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("::error::x", "\\x3a:error::x"),
+        ("  ::warning::x", "\\x3a:warning::x"),
+        ("a ##vso[task.complete]", "a \\x23#vso[task.complete]"),
+        ("##[error]x", "\\x23#[error]x"),
+        ("a::b ## c", "a::b ## c"),
+    ],
+)
+def test_no_line_is_an_order_to_a_ci_service(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+def test_json_holds_no_order_and_the_same_data() -> None:
+    document = {"message": "##vso[task.complete] ### ::error::"}
+    assert "##" not in as_json(document)
+    assert json.loads(as_json(document)) == document
 
 
 @pytest.mark.parametrize(

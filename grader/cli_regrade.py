@@ -46,7 +46,8 @@ def regrade(
     from grader.reports.changes import changes_table
     from grader.reports.files import FAULTS
     from grader.reports.terminal import Progress
-    from grader.reports.text import as_json, one_line
+    from grader.reports.text import as_json as as_one_line
+    from grader.reports.text import one_line
     from grader.scoring import ScoringError
     from grader.submissions import IntakeError
     from grader.usage import UsageError
@@ -68,7 +69,7 @@ def regrade(
         Console(stderr=True).print(Text(warning))
     comparison = done.comparison
     if as_json:
-        typer.echo(as_json(comparison.model_dump(mode="json", by_alias=True)))
+        typer.echo(as_one_line(comparison.model_dump(mode="json", by_alias=True)))
     else:
         Console(highlight=False).print(changes_table(comparison, assignment))
         typer.echo(f"results in {results}/, drawn with --seed {comparison.seed}; this page as {CHANGES}")

@@ -60,7 +60,7 @@ def wrapped(command: Sequence[str], stages: Path) -> list[str]:
 def _interpreter() -> list[str]:
     """What starting this interpreter takes: its program, behind all links, and its environment's marks."""
     places = []
-    for prefix in map(os.path.realpath, (sys.prefix, sys.base_prefix)):
+    for prefix in (sys.prefix, sys.base_prefix):
         places += [os.path.join(prefix, "bin"), os.path.join(prefix, "pyvenv.cfg")]
     return [*places, os.path.dirname(os.path.realpath(sys.executable))]
 

@@ -6,10 +6,8 @@ FRAMES = """
 import json, os, struct
 
 def frame(number, value):
-    reply = {"value": value, "args": {"$": "list", "v": []}, "kwargs": {"$": "dict", "v": []}}
-    pairs = [*([key, part] for key, part in reply.items()), ["devices", {"$": "list", "v": []}]]
-    header = json.dumps({"id": number, "ok": {"$": "dict", "v": pairs}}).encode()
-    return packed(header)
+    reply = {"value": value, "args": [], "kwargs": {}, "devices": []}
+    return packed(json.dumps({"id": number, "ok": reply}).encode())
 
 def packed(header, payload=b"", lengths=None):
     return struct.pack("!4sIQ", b"HSF1", *(lengths or (len(header), len(payload)))) + header + payload

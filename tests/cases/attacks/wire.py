@@ -136,7 +136,7 @@ def closes_the_connection(scene: Scene) -> str:
     return FRAMES + scene.once("os.closerange(0, 1024)")
 
 
-@attack(says="not an answer|No answer|without an answer", seconds=1.0)
+@attack(says="not an answer|No answer|without an answer|weights", seconds=1.0)
 def reads_the_questions(scene: Scene) -> str:
     """Reads from the connection itself, so that the next question is lost."""
     return FRAMES + scene.once("""

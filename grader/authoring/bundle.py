@@ -30,6 +30,7 @@ STUDENT_MODULES = (
     "hints.py",
     "results.py",
     "scoring.py",
+    "text.py",
     "candidate/__init__.py",
     "candidate/accelerator.py",
     "candidate/faults.py",

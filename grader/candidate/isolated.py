@@ -18,7 +18,7 @@ from .faults import CandidateError, Died, Exhausted, HostFailed, Nonsense, OutOf
 from .frames import from_bytes, to_bytes
 from .interface import Candidate, Step
 from .launch import Launcher, Worker
-from .limits import WorkerLimits, obituary
+from .limits import SCRATCH, WorkerLimits, obituary
 from .stage import Stage
 from .values import MalformedValue, decode, encode
 
@@ -210,6 +210,8 @@ class IsolatedTransport:
                     break
                 self.output.add(data)
         worker.kill()
+        if worker.breach == SCRATCH:
+            self._stage.empty_scratch()
 
 
 _SIGNALS: dict[int, str] = {

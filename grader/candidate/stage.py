@@ -68,8 +68,19 @@ class Stage:
         for path in (self.folder, self.submission, *self.submission.rglob("*")):
             os.chown(path, -1, user)
             path.chmod(0o750 if path.is_dir() else 0o640)
+        self._hand_over_scratch(user)
+
+    def _hand_over_scratch(self, user: int) -> None:
         os.chown(self.scratch, user, user)
         self.scratch.chmod(0o700)
+
+    def empty_scratch(self) -> None:
+        """Give the next worker a scratch that is not full; to be called when no worker is left."""
+        remove(self.scratch)
+        with contextlib.suppress(OSError):  # what could not be removed is in the way: it stays as it is
+            self.scratch.mkdir()
+            if self.user is not None:
+                self._hand_over_scratch(self.user)
 
     def remove(self) -> None:
         """Remove all of it, whatever was done to its permissions and however deeply it is nested."""

@@ -172,6 +172,14 @@ def test_the_table_of_what_is_bounded_holds(
     assert family(host) == before
 
 
+def test_a_full_scratch_is_emptied_for_the_next_worker(sit: Sit) -> None:
+    candidate, transport = sit(**WIDE)
+    with pytest.raises(CandidateError, match="filled its folder"):
+        candidate.apply("fill_scratch")
+    assert list(transport._stage.scratch.iterdir()) == []
+    assert candidate.apply("temporary_files").value
+
+
 def family(host: WarmHost) -> int:
     """How many processes run below the host."""
     return len([p for p in psutil.Process(host.pid).children(recursive=True) if p.status() != "zombie"])

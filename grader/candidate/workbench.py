@@ -165,11 +165,11 @@ class Workbench:
         target, owner = self._target(handle, method)
         with refusing(self._refused.get(owner, ())), torch.enable_grad():
             value = target(*args, **kwargs)
-            outputs = list(value) if isinstance(value, tuple | list) else [value]
+            outputs = list(value) if _is(value, tuple, list) else [value]
             chosen = [
                 (out, cot.to(out.device, out.dtype))
                 for out, cot in zip(outputs, cotangents, strict=False)
-                if cot is not None and isinstance(out, torch.Tensor)
+                if cot is not None and _is(out, torch.Tensor)
             ]
             result: dict[str, Any] = {"value": plain(value), "inputs": None, "parameters": None}
             if any(out.shape != cot.shape for out, cot in chosen) or not chosen:
@@ -273,18 +273,23 @@ def _to_device(value: Any, device: str | None) -> Any:
     return value
 
 
-def _shapes(value: object) -> Any:
+def _is(value: Any, *kinds: type) -> bool:
+    """Whether the value is of one of these kinds, whatever it says of its class."""
+    return issubclass(type(value), kinds)
+
+
+def _shapes(value: Any) -> Any:
     """Tensors replaced by their shapes, as far as values nest in tuples and lists."""
-    if isinstance(value, tuple | list):
+    if _is(value, tuple, list):
         return [_shapes(part) for part in value[:16]]
-    return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+    return tuple(value.shape) if _is(value, torch.Tensor) else None
 
 
-def _tensors(value: object) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if _is(value, torch.Tensor):
         return [value]
-    if isinstance(value, tuple | list):
+    if _is(value, tuple, list):
         return [tensor for part in value for tensor in _tensors(part)]
-    if isinstance(value, dict):
+    if _is(value, dict):
         return [tensor for part in dict.values(value) for tensor in _tensors(part)]
     return []

@@ -73,7 +73,7 @@ def numbers_that_lie(scene: Scene) -> str:
     """)
 
 
-@attack(says="'Trap' object has no attribute")
+@attack(says="an object of type")
 def claims_another_class(scene: Scene) -> str:
     """Returns an object that says it is a tensor, and reduces to a call of exit when it is pickled."""
     return scene.in_the_call("""

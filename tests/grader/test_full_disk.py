@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,7 +170,7 @@ def test_temporary_files_that_fill_the_disk_cost_no_points(
     statuses = {name: result["status"] for name, result in results(out).items()}
     assert statuses == {"a": "graded", "b": "infrastructure_error", "c": "infrastructure_error"}
     account = (out / "faults.log").read_text()
-    assert "HostFailed: The folder for temporary files is full: 0 MiB are free" in account
+    assert re.search(r"HostFailed: The folder for temporary files is full: \d+ MiB are free", account)
     assert "[Errno 28] No space left on device" in account
     temporary.make_room()
     ran = project.run("grade", submissions, "--out", out, "--resume", "--json")

@@ -98,6 +98,9 @@ class _Sheet:
                 f"let the file begin with the line {','.join(COLUMNS)}",
             )
             return
+        if twice := [name for name in COLUMNS if names.count(name) > 1]:
+            self._problem(number, f"the header has {', '.join(twice)} more than once: keep one of each")
+            return
         for number, row in rows:
             if any(row[len(names) :]):
                 self._problem(

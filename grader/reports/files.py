@@ -156,12 +156,17 @@ def _read(path: Path) -> Result:
 
 def _cell(text: str) -> str:
     """``text`` as a cell that a spreadsheet shows and never runs."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    return f"'{text}" if _needs_mark(text) else text
 
 
 def without_formula_mark(text: str) -> str:
     """The text of a cell that scores.csv wrote with an apostrophe before it."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA_STARTS) else text
+    return text[1:] if text.startswith("'") and _needs_mark(text[1:]) else text
+
+
+def _needs_mark(text: str) -> bool:
+    # also where there is such a mark already: two different texts must not end up as one cell
+    return text.lstrip("'").startswith(_FORMULA_STARTS)
 
 
 def write_whole(path: Path, text: str) -> None:

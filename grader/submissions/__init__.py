@@ -6,9 +6,11 @@ from pathlib import Path
 
 from grader.assignment import Assignment
 
-from .assembly import assemble
-from .gathered import IntakeError
+from .apart import Unread, each
+from .assembly import assemble, own_ids, unreadable
+from .gathered import Entry, IntakeError
 from .model import Submission
+from .names import shown
 from .sources import sources
 
 __all__ = ["IntakeError", "Submission", "read_submissions"]
@@ -42,4 +44,16 @@ def read_submissions(path: Path, assignment: Assignment) -> list[Submission]:
             f"{path} holds nothing to grade: no folder, .py, .ipynb or .zip is in it. "
             "Check that this is the folder the submissions were saved to."
         )
-    return sorted((assemble(entry, assignment) for entry in entries), key=lambda submission: submission.id)
+
+    entries = own_ids(entries)
+
+    def read(entry: Entry) -> Submission:
+        return assemble(entry, assignment)
+
+    submissions = [
+        unreadable(entry, assignment, f"{shown(entry.id)} {outcome.reason}")
+        if isinstance(outcome, Unread)
+        else outcome
+        for entry, outcome in zip(entries, each(read, entries), strict=True)
+    ]
+    return sorted(submissions, key=lambda submission: submission.id)

@@ -21,6 +21,7 @@ _ARCHIVE_BYTES = 32 * MIB  # of the .zip itself
 _UNPACKED_BYTES = 32 * MIB  # of the members that are read, counted while reading
 _MAX_RATIO = 200  # text shrinks 3 to 10 times; deflate cannot do better than about 1000
 _RATIO_FROM_BYTES = 1 * MIB
+_LONGEST_NAME = 255  # characters of one part of a path: no disk takes more
 # bz2 and lzma are left out: zipfile unpacks them a whole block at a time, whatever it was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1 | 0x40
@@ -113,6 +114,10 @@ def _refuse_hostile(member: zipfile.ZipInfo) -> None:
         raise UnreadableError(f"holds a file whose name is not a plain relative path: {shown_name}. {again}")
     if ".." in name.split("/"):
         raise UnreadableError(f"holds a file that would land outside its folder: {shown_name}. {again}")
+    if any(len(part) > _LONGEST_NAME for part in name.split("/")):
+        raise UnreadableError(
+            f"holds a file with a name that is longer than a disk takes: {shown_name}. {again}"
+        )
     if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise UnreadableError(f"holds a link or a device, {shown_name}, where a file should be. {again}")
     if member.flag_bits & _ENCRYPTED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from grader.assignment import Assignment
 
@@ -18,9 +19,9 @@ def assemble(entry: Entry, assignment: Assignment) -> Submission:
     """Read one submission. Whatever is wrong with it is told in the result, never raised."""
     gathered = entry.gather()
     if gathered.fatal is not None:
-        return _unreadable(entry, assignment, gathered.fatal)
+        return unreadable(entry, assignment, gathered.fatal)
     if not gathered.files and not gathered.refused:
-        return _unreadable(entry, assignment, _no_code(entry, gathered))
+        return unreadable(entry, assignment, _no_code(entry, gathered))
     code = {path: read_code(path, raw, assignment) for path, raw in sorted(gathered.files.items())}
     answers: dict[str, CodeFile] = {}
     problems: dict[str, str] = {}
@@ -41,21 +42,21 @@ def assemble(entry: Entry, assignment: Assignment) -> Submission:
     placement = Placement(code, gathered.refused, assignment)
     placement.place(answers)
     problems |= placement.problems
-    unreadable = None
+    reason = None
     if not placement.homes:
         reasons = [problems[name] for name in assignment.homes if name not in [*missing, *left_out]]
         if missing:
             # What could not be read comes first: it is likely to be why nothing was found.
             reasons = [*_unclaimed(code.values()), *reasons]
             reasons.append(_not_handed_in(missing, assignment, code.values(), gathered))
-        unreadable = " ".join(dict.fromkeys(reasons))
+        reason = " ".join(dict.fromkeys(reasons))
     return Submission(
         id=shown_id(entry.id),
         path=entry.path,
         files=placement.files,
         homes=placement.homes,
         problems={name: problems[name] for name in assignment.homes if name in problems},
-        unreadable=unreadable,
+        unreadable=reason,
         originals=placement.originals,
     )
 
@@ -65,7 +66,22 @@ def shown_id(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _unreadable(entry: Entry, assignment: Assignment, reason: str) -> Submission:
+def own_ids(entries: Iterable[Entry]) -> list[Entry]:
+    """The same, each with an id of its own: a name may spell out what another has as a byte."""
+    taken: set[str] = set()
+    told: list[Entry] = []
+    for entry in sorted(entries, key=lambda entry: (shown_id(entry.id) != entry.id, entry.id)):
+        id, number = shown_id(entry.id), 1
+        while id in taken:
+            number += 1
+            id = f"{shown_id(entry.id)} ({number})"
+        taken.add(id)
+        told.append(replace(entry, id=id))
+    return told
+
+
+def unreadable(entry: Entry, assignment: Assignment, reason: str) -> Submission:
+    """A submission of which nothing can be graded, for this reason."""
     problems = dict.fromkeys(assignment.homes, reason)
     return Submission(id=shown_id(entry.id), path=entry.path, problems=problems, unreadable=reason)
 
@@ -139,7 +155,9 @@ def _not_handed_in(
         for name in names:
             if name in file.misspelt:
                 found = file.misspelt[name]
-                told.append(f"{shown(file.path)} defines {found}, which is spelled differently from {name}.")
+                told.append(
+                    f"{shown(file.path)} defines {shown(found)}, which is spelled differently from {name}."
+                )
     told += dict.fromkeys(gathered.remarks)
     homes = listed(list(dict.fromkeys(assignment.homes[name] for name in names)))
     told.append(f"Define {them} in {homes}, spelled exactly so, and hand that in too.")

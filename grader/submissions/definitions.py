@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 
 def defined_names(body: Iterable[ast.stmt]) -> set[str]:
-    """The names that these statements define by class, def or assignment, also inside if and try.
+    """The names that these statements define by class, def or assignment, also inside if, try or a loop.
 
     Imports do not define: the file they import from does.
     """
@@ -19,7 +19,20 @@ def defined_names(body: Iterable[ast.stmt]) -> set[str]:
             found.update(name for target in statement.targets for name in _stored(target))
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             found.update(_stored(statement.target))
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.NamedExpr):
+            found.update(_stored(statement.value.target))
     return found
+
+
+def renamed_imports(body: Iterable[ast.stmt]) -> set[str]:
+    """The new names in ``from core import Attention as SelfAttention`` and the like."""
+    return {
+        alias.asname
+        for statement in _flattened(body)
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+        if alias.asname not in (None, alias.name)
+    }
 
 
 def _flattened(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -33,6 +46,10 @@ def _flattened(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             waiting.extend([*statement.body, *statement.orelse])
         elif isinstance(statement, ast.With):
             waiting.extend(statement.body)
+        elif isinstance(statement, ast.For | ast.While):
+            waiting.extend([*statement.body, *statement.orelse])
+        elif isinstance(statement, ast.Match):
+            waiting.extend(inner for case in statement.cases for inner in case.body)
         elif isinstance(statement, ast.Try | ast.TryStar):
             waiting.extend([*statement.body, *statement.orelse, *statement.finalbody])
             waiting.extend(inner for handler in statement.handlers for inner in handler.body)

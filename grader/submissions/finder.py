@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from grader.assignment import Assignment
 
-from .definitions import defined_names
+from .definitions import defined_names, renamed_imports
 from .names import exercise_file, is_notebook, shown
 from .notebook import read_notebook
 from .python_source import SourceError, decode, parse
@@ -62,7 +62,14 @@ def read_code(path: str, raw: bytes, assignment: Assignment) -> CodeFile:
     if len(text) > _LARGE and not mentioned:
         return CodeFile(path, text)  # data rather than an answer: a tree of it takes seconds to build
     try:
-        found = defined_names(parse(text).body)
+        body = parse(text).body
+        found = defined_names(body)
+        # in its own file an import by the right name hands it in, too; elsewhere it is only a use of it
+        found |= {
+            name
+            for name in renamed_imports(body) & names
+            if assignment.homes[name] == exercise_file(path, assignment)
+        }
     except SourceError as error:
         return _broken(path, text, f"{shown(path)} {error}", text, names)
     except RecursionError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from grader.assignment import Assignment
 
 from . import archive, single_file
+from .apart import each
 from .disk import UnreadableError, kind_refused, read_regular
 from .finder import read_code
 from .gathered import MAX_DEPTH, MAX_FILES, TOTAL_BYTES, Entry, Gathered, IntakeError
@@ -55,7 +56,8 @@ def is_one_submission(path: Path, children: list[os.DirEntry[str]], assignment: 
         return False
     if any(_holds_code(Path(folder)) for folder in folders):
         return False
-    return _names_do_not_overlap(path, code, assignment)
+    (apart,) = each(lambda code: _names_do_not_overlap(path, code, assignment), [code])
+    return apart is True  # what cannot be read is nobody's work but that of whom it came from
 
 
 def _names_do_not_overlap(path: Path, code: list[os.DirEntry[str]], assignment: Assignment) -> bool:

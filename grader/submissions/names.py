@@ -18,10 +18,13 @@ _NOT_THE_STUDENTS = frozenset({"__pycache__", "__macosx", "node_modules", "site-
 _RESERVED = frozenset({"grader", "tests", "conftest", "sitecustomize", "usercustomize", "pytest"})
 # What a browser, a file manager or a learning platform puts behind a name it has seen before.
 _COPY_MARK = re.compile(r"(\s*\(\d{1,4}\)|[-_ ]\d{1,4}|[-_ ]+copy)$")
+_LONGEST_SHOWN = 300  # characters; a name on a disk has up to 255
 
 
 def shown(name: str) -> str:
-    """``name`` as it may be printed: one line, no control characters, no undecodable bytes."""
+    """``name`` as it may be printed: one line, not too long, no control characters, no undecodable bytes."""
+    if len(name) > _LONGEST_SHOWN:
+        return f"{shown(name[:_LONGEST_SHOWN])}…"
     plain = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
 

@@ -122,6 +122,11 @@ def test_without_its_header_a_file_is_refused(tmp_path: Path, text: str) -> None
         read(tmp_path, text)
 
 
+def test_a_column_given_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OverridesError, match="has points more than once: keep one"):
+        read(tmp_path, "submission,exercise,points,comment,points\nann,split_heads,1,,2\n")
+
+
 def test_another_encoding_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OverridesError, match=r"is not UTF-8 text\. Save it as CSV in UTF-8"):
         read(tmp_path, f"{HEAD}ann,split_heads,1,spät\n".encode("latin-1"))

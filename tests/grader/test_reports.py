@@ -17,7 +17,14 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
 from grader.assignment import load_assignment
-from grader.reports.files import ResultsError, read_results, submission_folder, write_result, write_scores
+from grader.reports.files import (
+    ResultsError,
+    read_results,
+    submission_folder,
+    without_formula_mark,
+    write_result,
+    write_scores,
+)
 from grader.reports.terminal import Progress, class_table, points_lines, points_table
 from grader.reports.text import as_json, figure, one_line, visible
 from grader.results import MAX_MESSAGE, Environment, Result, Status, TestStatus, Visibility, schema_text
@@ -185,6 +192,13 @@ def test_no_cell_is_a_formula(tmp_path: Path, start: str) -> None:
     assert row["submission"] == f"'{text}"
     shown = text.replace("\r", "\\r")  # a message holds nothing that acts on a screen
     assert row["status_message"] == (shown if start == "\r" else f"'{shown}")
+
+
+def test_no_two_names_are_one_cell(tmp_path: Path) -> None:
+    ids = ["=1", "'=1", "''=1", "'1", "1"]
+    cells = [row["submission"] for row in rows(tmp_path, *map(result, ids))]
+    assert len(set(cells)) == len(ids)
+    assert [without_formula_mark(cell) for cell in cells] == ids
 
 
 def test_a_fault_of_ours_is_not_a_zero_in_the_scores(tmp_path: Path) -> None:

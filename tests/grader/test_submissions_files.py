@@ -208,3 +208,12 @@ def test_a_folder_of_too_many_files_is_cut_short(tmp_path: Path) -> None:
     for number in range(2001):
         (folder / f"m{number}.py").touch()
     assert "Only the first 2000 code files" in read(folder, SELF).problems["SelfAttention"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_a_name_that_spells_out_another_has_an_id_of_its_own(tmp_path: Path) -> None:
+    for name, text in {"ana\udcff": SELF, "ana\\xff": f"{SELF}# hers\n"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "self_attention.py").write_text(text)
+    found = {one.id: one.files["self_attention.py"] for one in read_submissions(tmp_path, ASSIGNMENT)}
+    assert found == {"ana\\xff": f"{SELF}# hers\n".encode(), "ana\\xff (2)": SELF.encode()}

@@ -39,6 +39,20 @@ def assert_importable(submission: Submission, folder: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+def test_an_import_by_the_right_name_hands_it_in(tmp_path: Path) -> None:
+    statement = "from core import Attention as SelfAttention\n"
+    submission = read(tmp_path / "a", {"self_attention.py": statement, "core.py": "class Attention: pass\n"})
+    assert submission.homes == {"SelfAttention": "self_attention.py"}
+    assert_importable(submission, tmp_path / "b")
+
+
+def test_an_import_by_that_name_elsewhere_is_only_a_use_of_it(tmp_path: Path) -> None:
+    other = "from torch.nn import MultiheadAttention as MultiHeadAttention\n"
+    files = {"multi_head_attention.py": HEADS, "compare.py": other, "self_attention.py": f"{other}{SELF}"}
+    homes = read(tmp_path, files).homes
+    assert homes == {"SelfAttention": "self_attention.py", "MultiHeadAttention": "multi_head_attention.py"}
+
+
 @pytest.mark.parametrize(
     ("statement", "others"),
     [

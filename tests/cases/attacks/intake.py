@@ -141,6 +141,15 @@ def zip_that_is_none(scene: Scene) -> None:
     (scene.handed_in / "attack.zip").write_bytes(b"\x7fELF" + os.urandom(4096))
 
 
+@attack(says="longer than a disk takes")
+def zip_with_endless_names(scene: Scene) -> None:
+    """An archive with names of sixty thousand characters, made to be looked at again and again."""
+    with archived(scene) as archive:
+        archive.writestr(FILE, scene.honest)
+        archive.writestr(f"x{'-1' * 30_000}.py", "")
+        archive.writestr(f"x{' ' * 60_000}y.py", "")
+
+
 @attack(behind=Code.WRONG, says=WRONG_AS_EVER)
 def zip_with_odd_names(scene: Scene) -> None:
     """An archive whose other names hold escapes, line breaks, and orders to a spreadsheet."""
@@ -277,6 +286,18 @@ def a40_tabs_and_spaces(scene: Scene) -> str:
 def a41_nul_byte(scene: Scene) -> str:
     """Source with a NUL in it, where readers written in C stop reading."""
     return scene.honest + "\0\nraise SystemExit\n"
+
+
+@attack(says="cannot be read as text: unknown encoding")
+def encoding_without_end(scene: Scene) -> str:
+    """Source in an encoding with a name of a million letters."""
+    return f"# coding: {'a' * 1_000_000}\n{scene.honest}"
+
+
+@attack(behind=Code.NOTHING, says="is spelled differently from")
+def class_name_without_end(scene: Scene) -> str:
+    """A class that is nearly called as it should be, with half a million underscores."""
+    return f"class Self{'_' * 500_000}Attention:\n    pass\n"
 
 
 @attack(behind=Code.NOTHING, says="is empty")

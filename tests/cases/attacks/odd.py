@@ -131,6 +131,40 @@ def imports_in_a_circle(scene: Scene) -> str:
 
 
 @attack(odd=True, behind=RIGHT)
+def a_package_of_its_own(scene: Scene) -> None:
+    """A package whose modules import one another with dots."""
+    package = scene.folder / "attention"
+    (package / "tools").mkdir(parents=True)
+    (package / "__init__.py").write_text("from .self_attention import SelfAttention\n")
+    (package / "tools" / "__init__.py").touch()
+    (package / "tools" / "scaling.py").write_text("def scale(d):\n    return d**0.5\n")
+    honest = scene.honest.replace("math.sqrt(self.d_k)", "scale(self.d_k)")
+    (package / FILE).write_text(f"from .tools.scaling import scale\n{honest}")
+
+
+@attack(odd=True, behind=RIGHT)
+def floods_in_no_encoding(scene: Scene) -> str:
+    """Prints a megabyte in all, bytes that are no text among it."""
+    return scene.in_the_call("import os; os.write(2, bytes(range(256)) * 200)")
+
+
+@attack(odd=True, behind=RIGHT)
+def without_standard_streams(scene: Scene) -> str:
+    """Closes standard output and lets go of standard error."""
+    return scene.at_import("import sys; sys.stdout.close(); sys.stderr = None")
+
+
+@attack(odd=True, behind=RIGHT)
+def strict_with_itself(scene: Scene) -> str:
+    """Turns warnings into errors and asks torch for deterministic operations."""
+    return scene.at_import("""
+        import warnings, torch
+        warnings.simplefilter("error")
+        torch.use_deterministic_algorithms(True)
+    """)
+
+
+@attack(odd=True, behind=RIGHT)
 def shows_a_plot(scene: Scene) -> str:
     """Would show a plot while it is imported, where there is matplotlib."""
     return scene.at_import("""

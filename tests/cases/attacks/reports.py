@@ -186,6 +186,13 @@ def name_that_is_no_text(scene: Scene) -> None:
 
 
 @attack(says=WRONG_AS_EVER)
+def name_that_spells_out_another(scene: Scene) -> None:
+    """Two folders, of which one spells out in its name the byte that the other has there."""
+    called(scene, "attack\udcff")
+    called(scene, "attack\\xff")
+
+
+@attack(says=WRONG_AS_EVER)
 def name_as_long_as_can_be(scene: Scene) -> None:
     """A folder with the longest name there can be."""
     called(scene, "a" * 250)

@@ -39,19 +39,24 @@ def entries(path: Path, name: str, assignment: Assignment) -> list[Entry] | None
     return [entry for child in children if (entry := _child_entry(child))]
 
 
+_A_CLASS = 3  # so many more folders with exercise files are hardly one student's drafts
+
+
 def is_one_submission(path: Path, children: list[os.DirEntry[str]], assignment: Assignment) -> bool:
     """Is this folder one student's work rather than a class?
 
     It is when a file directly inside is named as an exercise file, when it is a copy of the
     handed-out folder (``exercises/`` inside), or when it holds nothing but code files whose
-    exercise names do not overlap.
+    exercise names do not overlap. Several more folders with exercise files make it a class all the
+    same: nobody's name should turn a class into the work of one.
     """
     folders = [child for child in children if stat.S_ISDIR(_mode(Path(child)))]
     code = [child for child in children if child not in folders and is_code(child.name)]
-    if any(exercise_file(child.name, assignment) for child in code):
-        return True
-    if any(_is_handed_out(Path(folder), assignment) for folder in folders if folder.name == "exercises"):
-        return True
+    own = [child for child in code if exercise_file(child.name, assignment)]
+    own += [one for one in folders if one.name == "exercises" and _is_handed_out(Path(one), assignment)]
+    if own:
+        others = [one for one in folders if one not in own and _is_handed_out(Path(one), assignment)]
+        return len(others) < _A_CLASS
     if any(child.name.lower().endswith((archive.SUFFIX, *_OTHER_ARCHIVES)) for child in children):
         return False
     if any(_holds_code(Path(folder)) for folder in folders):

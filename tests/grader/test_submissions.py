@@ -19,6 +19,8 @@ CORE = {name: exercise.file for exercise in ASSIGNMENT.core for name in exercise
 SELF = "class SelfAttention:\n    pass\n"
 CROSS = "class CrossAttention:\n    pass\n"
 HEADS = "class MultiHeadAttention:\n    pass\n"
+FILE = "self_attention.py"
+CLASS = [f"{name}/{FILE}" for name in ("alice", "bob", "carol")]
 ALL = SELF + CROSS + HEADS
 
 
@@ -103,6 +105,9 @@ def test_a_folder_of_folders_files_and_archives_is_a_class(tmp_path: Path) -> No
         ({"Self-Attention (1).py": SELF, "old/x.py": SELF}, ["class"]),
         ({"exercises/self_attention.py": SELF, "grader/cli.py": "x = 1", "conftest.py": ""}, ["class"]),
         ({"alice/deeper/self_attention.py": SELF}, ["alice"]),
+        ({"self_attention.py": SELF, **dict.fromkeys(CLASS[:2], SELF)}, ["class"]),
+        ({"self_attention.py": SELF, **dict.fromkeys(CLASS, SELF)}, ["alice", "bob", "carol", FILE]),
+        ({"exercises/" + FILE: SELF, **dict.fromkeys(CLASS, SELF)}, ["alice", "bob", "carol", "exercises"]),
         ({"alice.py": SELF, "bob.py": SELF, "conftest.py": "", "__init__.py": ""}, ["alice.py", "bob.py"]),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_reader_that_holds_much_makes_way_for_a_fresh_one(monkeypatch: pytest.
     kept: list[bytes] = []
 
     def hoard(number: int) -> int:
-        kept.append(bytes(2**22))
+        kept.append(bytes(2**26))  # more than free memory of this process could serve
         return os.getpid()
 
     assert len(set(each(hoard, [1, 2, 3]))) == 3

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.assignment import load_assignment  # noqa: E402
-from grader.authoring.attacks import FILE, Attack, Code, Scene, honest_codes, load_attacks  # noqa: E402
+from grader.authoring.assault import hand_in  # noqa: E402
+from grader.authoring.attacks import FILE, Attack, Code, honest_codes, load_attacks  # noqa: E402
 from grader.authoring.ground import Ground  # noqa: E402
 from grader.authoring.promises import load_promises  # noqa: E402
 from grader.candidate.levels import Level, offered  # noqa: E402
@@ -105,21 +106,7 @@ def hand_in_others(to: Path, numbers: Sequence[int]) -> set[str]:
 def hand_in_attack(attack: Attack, number: int, ground: Ground) -> None:
     """What the attack makes, under this number."""
     before = set(os.listdir(ground.handed_in))
-    scene = Scene(
-        handed_in=ground.handed_in,
-        honest=honest_codes(CASES, ROOT)[attack.behind],
-        root=ground.root,
-        gradebook=ground.gradebook,
-        home=ground.home,
-        temporary=ground.temporary,
-        mark=ground.mark,
-        grader=os.getpid(),
-        port=ground.port,
-    )
-    made = attack.make(scene)
-    if made is not None:
-        content = made.encode("utf-8", "surrogatepass") if isinstance(made, str) else made
-        (scene.folder / FILE).write_bytes(content)
+    hand_in(attack, ground, honest_codes(CASES, ROOT))
     for name in set(os.listdir(ground.handed_in)) - before:
         (ground.handed_in / name).rename(ground.handed_in / f"h{number:03}-{name}"[:120])
 

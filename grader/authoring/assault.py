@@ -113,7 +113,7 @@ class Assault:
             return self._row(attack, None, [], OPEN, "not tried: it would succeed", [])
         self._ground.clear()
         self._hand_in_neighbours()
-        self._make(attack)
+        hand_in(attack, self._ground, self._codes)
         before = self._ground.look()
         fallen = ""
         submissions: list[Submission] = []
@@ -152,24 +152,6 @@ class Assault:
             folder = self._ground.handed_in / name
             folder.mkdir()
             (folder / FILE).write_text(self._codes[code], encoding="utf-8")
-
-    def _make(self, attack: Attack) -> None:
-        ground = self._ground
-        scene = Scene(
-            handed_in=ground.handed_in,
-            honest=self._codes[attack.behind],
-            root=ground.root,
-            gradebook=ground.gradebook,
-            home=ground.home,
-            temporary=ground.temporary,
-            mark=ground.mark,
-            grader=os.getpid(),
-            port=ground.port,
-        )
-        made = attack.make(scene)
-        if made is not None:
-            content = made.encode("utf-8", "surrogatepass") if isinstance(made, str) else made
-            (scene.folder / FILE).write_bytes(content)
 
     def _read(self) -> list[Submission]:
         return read_submissions(self._ground.handed_in, self._assignment)
@@ -277,6 +259,25 @@ class Assault:
             verdict=told,
             why=why,
         )
+
+
+def hand_in(attack: Attack, ground: Ground, codes: Mapping[Code, str]) -> None:
+    """Let the attack make its submission on that ground, around the honest code it hides behind."""
+    scene = Scene(
+        handed_in=ground.handed_in,
+        honest=codes[attack.behind],
+        root=ground.root,
+        gradebook=ground.gradebook,
+        home=ground.home,
+        temporary=ground.temporary,
+        mark=ground.mark,
+        grader=os.getpid(),
+        port=ground.port,
+    )
+    made = attack.make(scene)
+    if made is not None:
+        content = made.encode("utf-8", "surrogatepass") if isinstance(made, str) else made
+        (scene.folder / FILE).write_bytes(content)
 
 
 def for_one(assignment: Assignment, exercise: str) -> Assignment:

@@ -17,6 +17,7 @@ from tests.grader.project import (
     Project,
     copied,
     hand_in,
+    hand_in_class,
     journal,
     kill_group,
     replace,
@@ -37,12 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def submissions(project: Project) -> Path:
-    folder = project.root / "class"
-    for name in NAMES[:4]:
-        hand_in(folder / name)
-    hand_in(folder / "stubs", ROOT / "exercises")
-    hand_in(folder / "wrong", self_attention=SELF.replace("mask == 0", "mask == 1"))
-    return folder
+    return hand_in_class(project.root / "class", NAMES[:4])
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from grader.cli_regrade import regrade
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    for command in (grade, regrade, verify, attack, release, generate):
+    for command in (grade, regrade, export, verify, attack, release, generate):
         app.command()(command)
 
 
@@ -34,6 +34,13 @@ def grade(
         bool, typer.Option("--resume", help="Go on where an earlier run in OUT stopped.")
     ] = False,
     shard: Annotated[str, typer.Option(help="Grade part I of N of the submissions, as I/N.")] = "1/1",
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only the submission with this id; may be repeated.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(help="What was handed in is the folder of this name in each student's folder."),
+    ] = None,
     require_isolation: Annotated[
         str, typer.Option(help="Refuse below this level: none, process, confined, namespaced.")
     ] = "none",
@@ -69,7 +76,9 @@ def grade(
         assignment = load_assignment(ROOT)
         level = Level.named(require_isolation)
         chosen = None if isolation is None else Level.named(isolation)
-        options = Options(jobs, seed, resume, shard_of(shard), level, require_gpu, chosen)
+        options = Options(
+            jobs, seed, resume, shard_of(shard), level, require_gpu, chosen, within, tuple(only or ())
+        )
         run = grade(
             ROOT, submissions, out, assignment, options, lambda total, done: Progress(total, done=done)
         )
@@ -166,26 +175,73 @@ def attack(
 
 
 def release(
-    out: Annotated[Path, typer.Option(help="Where the release goes.")],
-    format: Annotated[str, typer.Option(help="What to make: bundle (a folder and a zip).")] = "bundle",
+    out: Annotated[Path, typer.Option(help="Where the release goes; for nbgrader the course's folder.")],
+    format: Annotated[
+        str, typer.Option(help="What to make: bundle (a folder and a zip), or nbgrader (a course).")
+    ] = "bundle",
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release in OUT.")] = False,
 ) -> None:
     """Instructor: make what students start from. Refused unless `verify` holds."""
     from grader.authoring.bundle import BundleError, build_bundle
+    from grader.authoring.nbgrader_course import CourseError, write_course
     from grader.authoring.verify import verify
+    from grader.examination.suite import with_suite
+    from grader.reports.nbgrader import course_lines
 
-    if format != "bundle":
-        raise fail(f"There is no release format {format!r} here yet; there is: bundle.")
+    if format not in ("bundle", "nbgrader"):
+        raise fail(f"There is no release format {format!r} here; there are: bundle, nbgrader.")
     report = verify(ROOT, None, quick=True)
     for line in report.lines():
         typer.echo(line)
     if not report.fit:
         raise fail("Nothing was released: mend what is marked above, then try again.", 1)
     try:
-        bundle = build_bundle(ROOT, out, force=force)
-    except BundleError as error:
+        if format == "nbgrader":
+            course = with_suite(ROOT, lambda suite: write_course(ROOT, out, suite.tests, force=force))
+            lines = course_lines(course)
+        else:
+            bundle = build_bundle(ROOT, out, force=force)
+            lines = [f"Released {len(bundle.files)} files:", f"  {bundle.folder}/", f"  {bundle.archive}"]
+    except (BundleError, CourseError) as error:
         raise fail(error, 1) from error
-    typer.echo(f"\nReleased {len(bundle.files)} files:\n  {bundle.folder}/\n  {bundle.archive}")
+    typer.echo("\n" + "\n".join(lines))
+
+
+def export(
+    results: Annotated[Path, typer.Argument(help="The folder with the results of a graded run.")],
+    format: Annotated[str, typer.Option(help="Where they go: nbgrader.")],
+    course: Annotated[
+        Path | None, typer.Option(help="For nbgrader: the course's folder, with nbgrader_config.py in it.")
+    ] = None,
+    assignment: Annotated[
+        str | None,
+        typer.Option(help="For nbgrader: one assignment of the course.", show_default="core, and bonus"),
+    ] = None,
+) -> None:
+    """Instructor: enter results where the course keeps its grades."""
+    from grader.assignment import AssignmentError, load_assignment
+    from grader.exports.nbgrader.course import export
+    from grader.exports.nbgrader.grading import NotGraded
+    from grader.reports.files import ResultsError, read_results
+    from grader.reports.nbgrader import entered_lines
+    from grader.reports.terminal import cases_progress
+
+    if format != "nbgrader":
+        raise fail(f"There is no export format {format!r} here; there is: nbgrader.")
+    if course is None:
+        raise fail(
+            "Give --course and the folder of the nbgrader course, the one with nbgrader_config.py in it."
+        )
+    try:
+        found = read_results(results)
+        with cases_progress(len(found), doing="entering") as done:
+            entered = export(found, load_assignment(ROOT), course, assignment, done)
+    except (NotGraded, ResultsError, AssignmentError) as error:
+        raise fail(error) from error
+    for line in entered_lines(entered, course):
+        typer.echo(line)
+    if entered.left_out:
+        raise typer.Exit(1)
 
 
 def generate(

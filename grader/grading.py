@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from grader.gradebook.overrides import Overrides, read_overrides
 from grader.gradebook.run_record import RunRecord
 from grader.journal import Journal
 from grader.reports.files import note_fault, set_results_aside
+from grader.reports.text import one_line
 from grader.results import Result
 from grader.submissions import IntakeError, Submission, read_submissions
 from grader.usage import UsageError
@@ -33,7 +35,8 @@ class Options:
     """How to run: how many at a time, from which seed, which part, how isolated (at least, and exactly;
     None: as far as this machine can), and whether device tests must have a real accelerator.
 
-    A seed or ``require_gpu`` of None is that of the run being resumed."""
+    A seed or ``require_gpu`` of None is that of the run being resumed. ``within`` is the folder in each
+    student's folder that was handed in; ``only`` these submissions are graded, all of them if empty."""
 
     jobs: int = 1
     seed: int | None = None
@@ -42,6 +45,8 @@ class Options:
     require_isolation: Level = Level.NONE
     require_gpu: bool | None = None
     isolation: Level | None = None
+    within: str | None = None
+    only: tuple[str, ...] = ()
 
 
 class Watcher(Protocol):
@@ -97,9 +102,10 @@ def grade(
     _keep_apart(path, out)
     isolation = level_for(options)
     index, count = options.shard
-    handed_in = read_submissions(path, assignment)
-    submissions = handed_in[index - 1 :: count]
+    handed_in = read_submissions(path, assignment, options.within)
     ids = {submission.id for submission in handed_in}
+    chosen = _chosen(options.only, ids, path)
+    submissions = [submission for submission in handed_in[index - 1 :: count] if submission.id in chosen]
     earlier = RunRecord.read(out) if options.resume else None
     if not options.resume:
         read_overrides(out, assignment, ids)  # to be refused before an old journal is set aside
@@ -128,7 +134,18 @@ def _record(path: Path, options: Options, earlier: RunRecord | None, journal: Jo
         isolation=None if options.isolation is None else str(options.isolation),
         require_isolation=str(options.require_isolation),
         require_gpu=_require_gpu(options, earlier, journal),
+        within=options.within,
     )
+
+
+def _chosen(only: Sequence[str], ids: Set[str], path: Path) -> Set[str]:
+    """The submissions to grade. Raises UsageError when one that was named is not there."""
+    for id in only:
+        if id not in ids:
+            near = difflib.get_close_matches(id, ids, n=3, cutoff=0.5)
+            meant = f" Did you mean {' or '.join(map(one_line, near))}?" if near else ""
+            raise UsageError(f"Nothing was graded: {path} holds no submission --only {id!r}.{meant}")
+    return set(only) or ids
 
 
 def _seed(options: Options, earlier: RunRecord | None, journal: Journal) -> int:

@@ -76,7 +76,7 @@ def regrade(
         )
     )
     path = again.submissions or _where(record)
-    handed_in = read_submissions(path, assignment)
+    handed_in = read_submissions(path, assignment, record.within)
     with Journal.resume(out) as journal:
         overrides = read_overrides(out, assignment, journal.results)
         wanted = _wanted(journal.results, again.only)

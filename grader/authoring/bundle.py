@@ -28,6 +28,7 @@ STUDENT_MODULES = (
     "assignment.py",
     "doctor.py",
     "hints.py",
+    "notebook.py",
     "results.py",
     "scoring.py",
     "text.py",
@@ -120,11 +121,9 @@ def build_bundle(root: Path, out: Path, *, force: bool = False) -> Bundle:
     """
     try:
         assignment = load_assignment(root)
-        contents = dict(sorted(_collect(root, assignment).items()))
+        contents = student_files(root, assignment)
     except (AssignmentError, MarkerError, GenerationError) as error:
         raise BundleError(str(error)) from error
-    _check_names(contents)
-    _check_imports(contents)
     record = {
         "schema": "headstart/release/v1",
         "files": {name: digest(data) for name, data in contents.items()},
@@ -138,10 +137,18 @@ def build_bundle(root: Path, out: Path, *, force: bool = False) -> Bundle:
         made = Bundle(Path(workshop) / "folder", Path(workshop) / "release.zip", bundle.files)
         for name, data in contents.items():
             write_atomically(made.folder / name, data)
-        made.archive.write_bytes(_zip(assignment.name, contents))
+        made.archive.write_bytes(zipped(assignment.name, contents))
         _check_leaks(made, root)
         _move_into_place(made, bundle)
     return bundle
+
+
+def student_files(root: Path, assignment: Assignment) -> dict[str, bytes]:
+    """What a student starts from, by path, in order. Raises BundleError as ``build_bundle`` does."""
+    files = dict(sorted(_collect(root, assignment).items()))
+    _check_names(files)
+    _check_imports(files)
+    return files
 
 
 def _collect(root: Path, assignment: Assignment) -> dict[str, bytes]:
@@ -253,11 +260,12 @@ def _imported_at_once(tree: ast.Module, path: PurePosixPath) -> Iterator[str]:
                 yield from (f"grader.{alias.name}" for alias in node.names if not alias.name.startswith("__"))
 
 
-def _zip(top: str, contents: Mapping[str, bytes]) -> bytes:
+def zipped(top: str, contents: Mapping[str, bytes]) -> bytes:
+    """An archive with ``contents`` in the folder ``top``: the same bytes for the same files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in sorted(contents.items()):
-            entry = zipfile.ZipInfo(f"{top}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry = zipfile.ZipInfo(f"{top}/{name}".lstrip("/"), date_time=(1980, 1, 1, 0, 0, 0))
             entry.create_system = 3  # Unix, wherever this runs, so that the mode bits below are read
             entry.external_attr = 0o100644 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED

@@ -15,7 +15,7 @@ not count. The tests you were given read `{file}`, so copy your cells there to r
 
 _MARKDOWN, _CODE = "# %% [markdown]", "# %%"
 # No kernel's version or path, which would differ from one machine to the next.
-_METADATA = {
+METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
@@ -33,23 +33,31 @@ def make_notebook(stub: str, name: str, last: str = "") -> str:
     import jupytext  # type: ignore[import-untyped]  # here: it takes long to load
     import nbformat
 
-    title, words, code = _parts(stub)
-    title = title or PurePosixPath(name).stem.replace("_", " ")
-    introduction = "\n\n".join(part for part in (f"# {title}", words, _HOW.format(file=name)) if part)
-    cells = [_markdown(introduction), *map(_code, code)]
+    title, words, code = introduction(stub, name)
+    above = "\n\n".join(part for part in (f"# {title}", words, _HOW.format(file=name)) if part)
+    cells = [_markdown(above), *map(_code, code)]
     if last:
-        heading, words, closing = _parts(_without_own_import(last, PurePosixPath(name).stem))
+        heading, words, closing = _parts(without_own_import(last, PurePosixPath(name).stem))
         cells += [_markdown(f"## {heading}\n\n{words}".strip())] if heading else []
         cells.append(_code("\n\n".join(closing)))
     notebook = jupytext.reads("\n\n".join(cells) + "\n", fmt="py:percent")
     for number, cell in enumerate(notebook.cells, start=1):
         cell.id = f"cell-{number}"  # jupytext draws them at random
         cell.metadata.clear()
-    notebook.metadata = nbformat.from_dict(_METADATA)  # type: ignore[no-untyped-call]
+    notebook.metadata = nbformat.from_dict(METADATA)  # type: ignore[no-untyped-call]
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     nbformat.validate(notebook)
     text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
     return text.rstrip("\n") + "\n"
+
+
+def introduction(source: str, name: str) -> tuple[str, str, list[str]]:
+    """The title and the words of a file's docstring, and the code in the pieces that make cells.
+
+    Without a docstring the title is what the file is called. Raises SyntaxError for no Python.
+    """
+    title, words, code = _parts(source)
+    return title or PurePosixPath(name).stem.replace("_", " "), words, code
 
 
 def _parts(source: str) -> tuple[str, str, list[str]]:
@@ -70,13 +78,23 @@ def _pieces(source: str, tree: ast.Module) -> Iterator[str]:
         for before, statement in pairwise(body)
         if isinstance(statement, ast.ClassDef | ast.FunctionDef)
     ]
-    for end in [*(before.end_lineno or 0 for before in followers), len(lines)]:
+    ends = [_end_of(before, lines) for before in followers]
+    for end in [*ends, len(lines)]:
         if piece := "\n".join(lines[begin:end]).strip("\n"):
             yield piece
         begin = end
 
 
-def _without_own_import(source: str, module: str) -> str:
+def _end_of(statement: ast.stmt, lines: list[str]) -> int:
+    """The statement's last line, comments counted in that are indented as its body is."""
+    end = statement.end_lineno or 0
+    while end < len(lines) and lines[end][:1].isspace() and lines[end].lstrip().startswith("#"):
+        end += 1
+    return end
+
+
+def without_own_import(source: str, module: str) -> str:
+    """``source`` without what it imports from ``module``."""
     lines = source.split("\n")
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.ImportFrom) and node.module == module:

@@ -62,6 +62,20 @@ class Loader:
         return module
 
 
+class Live:
+    """Finds names among objects that exist already, as in the kernel of a notebook."""
+
+    def __init__(self, objects: Mapping[str, object]) -> None:
+        self._objects = objects
+
+    def find(self, name: str) -> object:
+        """The class or function called ``name``. Raises Unusable."""
+        try:
+            return self._objects[name]
+        except KeyError:
+            raise Unusable(f"{name} is not defined here.") from None
+
+
 def _stands_for(name: str) -> Path | str | None:
     """The file that ``import name`` would give, or has given; None when there is none."""
     try:

@@ -35,8 +35,9 @@ class LocalTransport:
         homes: Mapping[str, str],
         refused: Mapping[str, Sequence[str]],
         call_seconds: float | None = None,
+        objects: Mapping[str, object] | None = None,
     ) -> None:
-        self._workbench = Workbench(folder, homes, refused)
+        self._workbench = Workbench(folder, homes, refused, objects)
         self._folder = folder
         self._call_seconds = call_seconds
 
@@ -74,9 +75,15 @@ def local_candidate(
     refused: Mapping[str, Sequence[str]] | None = None,
     problems: Mapping[str, str] | None = None,
     call_seconds: float | None = None,
+    objects: Mapping[str, object] | None = None,
 ) -> Candidate:
-    """The code in ``folder`` as a candidate that runs here and is trusted as its author is."""
-    return Candidate(LocalTransport(folder, homes, refused or {}, call_seconds), homes, problems)
+    """The code in ``folder`` as a candidate that runs here and is trusted as its author is.
+
+    With ``objects`` the code is what these names stand for, as in a notebook's kernel; ``folder`` is
+    then where its source lies.
+    """
+    transport = LocalTransport(folder, homes, refused or {}, call_seconds, objects)
+    return Candidate(transport, homes, problems)
 
 
 class _Overdue(BaseException):

@@ -19,7 +19,7 @@ from torch import nn
 from . import accelerator
 from .faults import Unusable
 from .figures import forget_figures
-from .loading import Loader
+from .loading import Live, Loader
 from .values import plain
 from .watching import CountOperations, refusing, watch_over
 
@@ -28,12 +28,18 @@ class Workbench:
     """The operations, each a method named ``do_<operation>``.
 
     ``homes`` maps a name to its file in ``folder``; ``refused`` maps a name to the library calls
-    refused while its code runs.
+    refused while its code runs. With ``objects`` the names stand there, and no file is imported.
     """
 
-    def __init__(self, folder: Path, homes: Mapping[str, str], refused: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        homes: Mapping[str, str],
+        refused: Mapping[str, Sequence[str]],
+        objects: Mapping[str, object] | None = None,
+    ) -> None:
         self.folder = folder
-        self._loader = Loader(folder, homes)
+        self._loader = Loader(folder, homes) if objects is None else Live(objects)
         self._refused = {name: tuple(calls) for name, calls in refused.items()}
         watch_over({call for calls in self._refused.values() for call in calls})
         self._built: dict[int, tuple[str, Any]] = {}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.assignment import Assignment
+from grader.candidate.interface import Candidate
 from grader.results import TestStatus
 from grader.scoring import Outcome, Scores, SuiteTest, score
 
@@ -23,6 +25,20 @@ class Checked:
     failure: tuple[SuiteTest, Outcome] | None
     next_step: str
     seed: int
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Some tests of a suite, in its order, and what became of each of them, by its id."""
+
+    tests: list[SuiteTest]
+    outcomes: Mapping[str, Outcome]
+
+    @property
+    def failure(self) -> tuple[SuiteTest, Outcome] | None:
+        """The first test that did not pass."""
+        outcomes = ((test, self.outcomes[test.id]) for test in self.tests)
+        return next(((test, outcome) for test, outcome in outcomes if not outcome.is_passed), None)
 
 
 class UnknownExercise(Exception):
@@ -42,17 +58,37 @@ def check(
         )
     chosen = [exercise] if exercise else list(assignment.exercises)
     seed = secrets.randbelow(2**31) if seed is None else seed
+    examined = examine(
+        root,
+        lambda: student_candidate(assignment, folder, assignment.limits.call_seconds),
+        seed,
+        lambda test: test.exercise in chosen,
+        name=folder.name,
+    )
+    step = _next_step(chosen, examined.failure, assignment)
+    return Checked(score(examined.tests, examined.outcomes, assignment), examined.failure, step, seed)
 
-    def work(suite: Suite) -> Checked:
-        tests = [test for test in suite.tests if test.exercise in chosen]
-        candidate = student_candidate(assignment, folder, assignment.limits.call_seconds)
-        sitting = Sitting(candidate, seed, folder.name)
-        outcomes = suite.examine(sitting, only=lambda test: test.exercise in chosen)
-        failure = next(((test, outcomes[test.id]) for test in tests if not outcomes[test.id].is_passed), None)
-        step = _next_step(chosen, failure, assignment)
-        return Checked(score(tests, outcomes, assignment), failure, step, seed)
 
-    return with_suite(root, work, folders=(PUBLIC,))
+def examine(
+    root: Path,
+    candidate: Callable[[], Candidate],
+    seed: int,
+    chosen: Callable[[SuiteTest], bool],
+    *,
+    name: str = "exercises",
+    folders: Sequence[str] = (PUBLIC,),
+) -> Examined:
+    """Run the ``chosen`` tests of the assignment in ``root`` on a candidate, in this process.
+
+    The candidate is made once the suite is collected; ``name`` is the submission's, for its numbers.
+    Raises InfrastructureFault when the tests themselves cannot be run.
+    """
+
+    def work(suite: Suite) -> Examined:
+        outcomes = suite.examine(Sitting(candidate(), seed, name), only=chosen)
+        return Examined([test for test in suite.tests if chosen(test)], outcomes)
+
+    return with_suite(root, work, folders)
 
 
 def _next_step(chosen: list[str], failure: tuple[SuiteTest, Outcome] | None, assignment: Assignment) -> str:

@@ -23,7 +23,8 @@ class RunRecord(BaseModel):
     """``run.json`` in a folder of results, written before the first submission is graded.
 
     ``submissions`` is the path as it was given, ``submissions_from_root`` the same from the root of
-    the file system. ``isolation`` is the level that was chosen, null where the highest was taken.
+    the file system. ``isolation`` is the level that was chosen, null where the highest was taken;
+    ``within`` the folder in each student's folder that was handed in, null where that is all of it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
@@ -36,6 +37,7 @@ class RunRecord(BaseModel):
     isolation: str | None = None
     require_isolation: str = "none"
     require_gpu: bool = False
+    within: Text | None = None
 
     def write(self, out: Path) -> Path:
         """Write ``out/run.json`` whole; returns where it is."""

@@ -111,15 +111,15 @@ def write_scores(out: Path, results: Sequence[Result]) -> Path:
         "overrides",
         "status_message",
     ]
-    writer.writerow(map(_cell, head))
+    writer.writerow(map(cell, head))
     for result in results:
         by_name = {exercise.name: exercise.score for exercise in result.exercises}
         graded = result.status is not Status.INFRASTRUCTURE_ERROR
         scores = [result.score, result.max_score, result.bonus_score, *map(by_name.get, exercises)]
         shown = [figure(points) if points is not None and graded else "" for points in scores]
         shown[1] = figure(result.max_score)
-        told = [_cell("; ".join(overridden(result))), _cell(result.status_message)]
-        writer.writerow([_cell(result.submission), result.status.value, *shown, *told])
+        told = [cell("; ".join(overridden(result))), cell(result.status_message)]
+        writer.writerow([cell(result.submission), result.status.value, *shown, *told])
     path = out / SCORES
     write_whole(path, text.getvalue())
     return path
@@ -154,7 +154,7 @@ def _read(path: Path) -> Result:
         ) from error
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """``text`` as a cell that a spreadsheet shows and never runs."""
     return f"'{text}" if _needs_mark(text) else text
 

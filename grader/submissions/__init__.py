@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grader.assignment import Assignment
 
+from . import nested
 from .apart import Unread, each
 from .assembly import assemble, own_ids, unreadable
 from .gathered import Entry, IntakeError
@@ -16,8 +17,10 @@ from .sources import sources
 __all__ = ["IntakeError", "Submission", "read_submissions"]
 
 
-def read_submissions(path: Path, assignment: Assignment) -> list[Submission]:
+def read_submissions(path: Path, assignment: Assignment, within: str | None = None) -> list[Submission]:
     """The submissions at ``path``, sorted by id: one, or one for each thing inside a folder.
+
+    With ``within`` each submission is the folder of that name inside a student's folder.
 
     Raises IntakeError when there is nothing to grade. Whatever is wrong inside a submission is
     told in that submission and costs the others nothing.
@@ -30,11 +33,8 @@ def read_submissions(path: Path, assignment: Assignment) -> list[Submission]:
             f"{path} cannot be graded: {getattr(error, 'strerror', None) or error}. "
             "Check the path, and run this from the folder it is relative to."
         ) from error
-    for source in sources():
-        entries = source.entries(real, name, assignment)
-        if entries is not None:
-            break
-    else:
+    entries = _entries(real, name, assignment) if within is None else nested.folders(real, within)
+    if entries is None:
         raise IntakeError(
             f"{path} cannot be graded: it is neither a folder nor a .py, .ipynb or .zip file. "
             "Give one of those, or a folder of them."
@@ -57,3 +57,9 @@ def read_submissions(path: Path, assignment: Assignment) -> list[Submission]:
         for entry, outcome in zip(entries, each(read, entries), strict=True)
     ]
     return sorted(submissions, key=lambda submission: submission.id)
+
+
+def _entries(path: Path, name: str, assignment: Assignment) -> list[Entry] | None:
+    """What the first source that knows this kind of path finds there; None where none does."""
+    found = (source.entries(path, name, assignment) for source in sources())
+    return next((entries for entries in found if entries is not None), None)

@@ -158,6 +158,11 @@ def _not_handed_in(
                 told.append(
                     f"{shown(file.path)} defines {shown(found)}, which is spelled differently from {name}."
                 )
+            if name in file.in_text:
+                told.append(
+                    f"A cell of {shown(file.path)} holds {name} as text, which Jupyter does not run: "
+                    "make it a code cell."
+                )
     told += dict.fromkeys(gathered.remarks)
     homes = listed(list(dict.fromkeys(assignment.homes[name] for name in names)))
     told.append(f"Define {them} in {homes}, spelled exactly so, and hand that in too.")

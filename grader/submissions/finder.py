@@ -34,7 +34,8 @@ class CodeFile:
 
     ``text`` is its Python source (of a notebook: what the exercises need of it), or None.
     ``defines`` are the exercise names it defines at its top level. ``misspelt`` maps a name that
-    it does not define to one that it does and that differs in case or underscores only.
+    it does not define to one that it does and that differs in case or underscores only. ``in_text``
+    are names that a text cell of a notebook would define, if it were run.
     """
 
     path: str
@@ -42,6 +43,7 @@ class CodeFile:
     defines: frozenset[str] = frozenset()
     flaws: tuple[Flaw, ...] = ()
     misspelt: Mapping[str, str] = field(default_factory=dict)
+    in_text: frozenset[str] = frozenset()
 
     @property
     def claims(self) -> frozenset[str]:
@@ -88,7 +90,8 @@ def _read_notebook(path: str, text: str, names: frozenset[str]) -> CodeFile:
         Flaw(f"Cell {cell.number} of {shown(path)} {cell.reason}", claimed_names(cell.text, names))
         for cell in notebook.broken
     )
-    return CodeFile(path, notebook.source, notebook.defines, flaws, misspelt(notebook.found, names))
+    nearly = misspelt(notebook.found, names)
+    return CodeFile(path, notebook.source, notebook.defines, flaws, nearly, notebook.in_text)
 
 
 def _broken(path: str, text: str | None, message: str, readable: str, names: Iterable[str]) -> CodeFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from .definitions import defined_names
@@ -30,12 +30,16 @@ class BrokenCell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook, read: the source that its exercise names need, and the cells that are no Python."""
+    """A notebook, read: the source that its exercise names need, and the cells that are no Python.
+
+    ``in_text`` are exercise names that only a text cell would define, if it were one of code.
+    """
 
     source: str
     defines: frozenset[str]
     found: frozenset[str]
     broken: tuple[BrokenCell, ...]
+    in_text: frozenset[str] = frozenset()
 
 
 def read_notebook(text: str, names: Collection[str]) -> Notebook:
@@ -47,7 +51,8 @@ def read_notebook(text: str, names: Collection[str]) -> Notebook:
     cells: list[Cell] = []
     broken: list[BrokenCell] = []
     found: set[str] = set()
-    for number, code in enumerate(_code_cells(text), start=1):
+    codes, texts = _cells(text)
+    for number, code in enumerate(codes, start=1):
         try:
             python, tree = _parse_cell(code)
             found |= defined_names(tree.body)
@@ -64,10 +69,17 @@ def read_notebook(text: str, names: Collection[str]) -> Notebook:
     source = slice_cells(cells, defines)
     if defines:
         parse(source)  # what was cut must still be Python
-    return Notebook(source, defines, frozenset(found), tuple(broken))
+    in_text = frozenset(name for name in names if _is_in(texts, name)) - found
+    return Notebook(source, defines, frozenset(found), tuple(broken), in_text)
 
 
-def _code_cells(text: str) -> list[str]:
+def _is_in(texts: Iterable[str], name: str) -> bool:
+    definition = re.compile(rf"^(class|def)[ \t]+{re.escape(name)}\b", re.MULTILINE)
+    return any(definition.search(text) for text in texts)
+
+
+def _cells(text: str) -> tuple[list[str], list[str]]:
+    """The code cells and the others of a notebook's JSON. Raises SourceError."""
     import nbformat
     from nbformat.reader import NotJSONError, reads
 
@@ -76,6 +88,7 @@ def _code_cells(text: str) -> list[str]:
             warnings.simplefilter("ignore")
             notebook = nbformat.convert(reads(text), 4)  # type: ignore[no-untyped-call]
         sources = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        texts = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] != "code"]
     except (NotJSONError, RecursionError) as error:
         raise SourceError(
             "is not a notebook: its content is not JSON. Save it in Jupyter and try again."
@@ -88,7 +101,7 @@ def _code_cells(text: str) -> list[str]:
         raise SourceError(
             f"has more than {_MAX_CELLS} code cells. Hand in a notebook with the exercises only."
         )
-    return [_as_text(source) for source in sources]
+    return [_as_text(source) for source in sources], [_as_text(text) for text in texts]
 
 
 def _as_text(source: object) -> str:

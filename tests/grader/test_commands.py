@@ -11,7 +11,18 @@ import pytest
 
 from tests.grader.project import ROOT, SMALL_SUITE, Project, Ran, copied, environment, hand_in
 
-COMMANDS = ("check", "hint", "doctor", "grade", "regrade", "verify", "attack", "release", "generate")
+COMMANDS = (
+    "check",
+    "hint",
+    "doctor",
+    "grade",
+    "regrade",
+    "export",
+    "verify",
+    "attack",
+    "release",
+    "generate",
+)
 LEVELS = ["none", "process", "confined", "namespaced"]
 
 

@@ -1,0 +1,1 @@
+"""Results in the forms that learning platforms take: one room a platform."""

@@ -1,4 +1,4 @@
-# make grade · make test · make attack · make check · make release — each sets up .venv first, if need be.
+# make grade · make test · make nbgrader · make attack · make check · make release — each sets up .venv first, if need be.
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python
@@ -6,11 +6,12 @@ OUT    ?= results
 TESTERS ?= 3# more than two processors: many tests wait for time to run out
 
 .DEFAULT_GOAL := help
-.PHONY: help setup grade test attack check release generate bench clean
+.PHONY: help setup grade test nbgrader attack check release generate bench clean
 
 help:
 	@echo "make grade    grade samples/class into $(OUT)/"
 	@echo "make test     run every test of the grader, and verify the assignment"
+	@echo "make nbgrader take the sample class through nbgrader, and test that path"
 	@echo "make attack   try every known attack on the wall, at every level of isolation"
 	@echo "make check    lint and type-check"
 	@echo "make release  make what students start from, in build/release/"
@@ -30,8 +31,12 @@ grade: setup
 	$(RUN) -m grader grade samples/class --out $(OUT)
 
 test: setup
-	$(RUN) -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder
+	$(RUN) -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder -m "not nbgrader"
 	$(RUN) -m grader verify
+
+nbgrader: setup
+	$(RUN) -m pytest -n $(TESTERS) --dist loadfile -m nbgrader
+	$(RUN) benchmarks/nbgrader_class.py
 
 attack: setup
 	$(RUN) -m grader attack

@@ -22,7 +22,7 @@ from tests.grader.project import FILES, ROOT, Project, results
 
 CLASS = ROOT / "samples/class"
 BONUS = ("head_plots.py", "head_patterns.py", "parallel_heads.py")
-HONEST = ("s01-complete", "s02-unusual", "s04-no-scaling", "s06-heads-mixed-up")
+HONEST = ("s01-complete", "s06-heads-mixed-up")
 CORE, EXTRA = "attention", "attention-bonus"
 
 

@@ -276,20 +276,34 @@ def test_a_late_submission_is_penalised_as_nbgrader_is_set_to(course: Course) ->
     with Gradebook(course.db_url, "attention") as gradebook:
         gradebook.update_or_create_assignment("attention", duedate="2026-11-20 09:00:00 UTC")
     assert course.nbgrader("autograde", "attention", "--student", "right", "--force").status == 0
+    assert penalty(course, "right") == 100
     with Gradebook(course.db_url, "attention") as gradebook:
-        assert gradebook.find_submission("attention", "right").late_submission_penalty == 100
+        for notebook in gradebook.find_submission("attention", "right").notebooks:
+            notebook.late_submission_penalty = None
+        gradebook.db.commit()
+    results = course.root / "headstart/results/attention"
+    assert course.project.run("export", results, "--format", "nbgrader", "--course", course.root).status == 0
+    assert penalty(course, "right") == 100
+
+
+def penalty(course: Course, student: str) -> float:
+    with Gradebook(course.db_url, "attention") as gradebook:
+        return float(gradebook.find_submission("attention", student).late_submission_penalty)
 
 
 def test_decisions_by_hand_reach_the_gradebook(course: Course) -> None:
     results = course.root / "headstart/results/attention"
     (results / "overrides.csv").write_text(
-        "submission,exercise,points,comment\nhalf,cross_attention,20,seen in the oral exam\n"
+        "submission,exercise,points,comment\nhalf,cross_attention,20,oral exam <img src=x onerror=alert(1)>\n"
     )
     assert course.project.run("regrade", results).status == 0
     ran = course.project.run("export", results, "--format", "nbgrader", "--course", course.root)
     assert ran.status == 0, ran.both
     assert course.scores()["half"] == 45
-    assert "seen in the oral exam" in course.page("half", "cross_attention")
+    assert course.nbgrader("generate_feedback", "attention", "--student", "half").status == 0
+    page = course.page("half", "cross_attention", "feedback")
+    assert page.count("oral exam &lt;img") >= 2  # as a comment, and in the message of each cell
+    assert "<img src=x" not in page
 
 
 def test_a_fault_of_ours_is_no_zero(course: Course, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._mode_utils import no_dispatch
 
-from .faults import HARD_CODED_DEVICE
+from grader.candidate.faults import HARD_CODED_DEVICE
 
 ACCELERATOR = "accelerator"  # as a device: whichever of the two there is
 SIMULATED = "simulated"  # the simulated device's type, as torch prints it

@@ -7,9 +7,9 @@ import ctypes
 import os
 from pathlib import Path
 
-from .rules import Rules
-from .stage import Stage
-from .syscalls import filled_in, load_filter
+from grader.candidate.rules import Rules
+from grader.candidate.stage import Stage
+from grader.candidate.syscalls import filled_in, load_filter
 
 _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 4, 8, 38
 _CAPABILITY_VERSION = 0x20080522

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .values import MalformedValue, legible
+from grader.candidate.values import MalformedValue, legible
 
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 20

@@ -9,7 +9,7 @@ import safetensors
 import safetensors.torch
 import torch
 
-from .values import CROSSING_DTYPES, MAX_DIMENSIONS, MAX_TENSORS, MalformedValue
+from grader.candidate.values import CROSSING_DTYPES, MAX_DIMENSIONS, MAX_TENSORS, MalformedValue
 
 # a table of MAX_TENSORS tensors fits in well under half of it; parsing costs far more than its bytes
 MAX_TABLE = 128 * 1024

@@ -20,14 +20,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import worker
-from .accelerator import real_accelerator
-from .levels import Level
-from .limits import CPU, WorkerLimits
-from .rules import Rules, find_rules
-from .stage import Stage
-from .warmth import warm_up, warm_up_accelerator, warm_up_rarer
-from .watchdog import TICK_SECONDS, Watch, children, descendants
+from grader.candidate import worker
+from grader.candidate.accelerator import real_accelerator
+from grader.candidate.levels import Level
+from grader.candidate.limits import CPU, WorkerLimits
+from grader.candidate.rules import Rules, find_rules
+from grader.candidate.stage import Stage
+from grader.candidate.warmth import warm_up, warm_up_accelerator, warm_up_rarer
+from grader.candidate.watchdog import TICK_SECONDS, Watch, children, descendants
 
 _PR_SET_CHILD_SUBREAPER = 36
 READY = b"ready"

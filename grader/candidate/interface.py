@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeGuard
 
 import torch
 
-from .accelerator import Accelerator
-from .faults import CandidateError, Died, Line, Nonsense, NotHandedIn, NotUsable, OutOfTime
+from grader.candidate.accelerator import Accelerator
+from grader.candidate.faults import CandidateError, Died, Line, Nonsense, NotHandedIn, NotUsable, OutOfTime
 
 # The share of a call's time that a file gets after so many time-outs in a row. After the last of
 # them its code is taken to hang and is not waited for again.

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import room, wire
-from .accelerator import Accelerator
-from .faults import CandidateError, Died, Exhausted, HostFailed, Nonsense, OutOfTime, revive
-from .frames import from_bytes, to_bytes
-from .interface import Candidate, Step
-from .launch import Launcher, Worker
-from .limits import SCRATCH, WorkerLimits, obituary
-from .stage import Stage
-from .values import MalformedValue, decode, encode
+from grader.candidate import room, wire
+from grader.candidate.accelerator import Accelerator
+from grader.candidate.faults import CandidateError, Died, Exhausted, HostFailed, Nonsense, OutOfTime, revive
+from grader.candidate.frames import from_bytes, to_bytes
+from grader.candidate.interface import Candidate, Step
+from grader.candidate.launch import Launcher, Worker
+from grader.candidate.limits import SCRATCH, WorkerLimits, obituary
+from grader.candidate.stage import Stage
+from grader.candidate.values import MalformedValue, decode, encode
 
 _OPEN_SECONDS = 60.0
 _DRAIN_READS = 32

@@ -13,14 +13,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol, Self
 
-from .accelerator import CHOSEN_BY
-from .faults import HostFailed
-from .host import READY
-from .levels import ROOT, Level, offered, warm_start_possible
-from .limits import WorkerLimits
-from .namespaces import wrapped
-from .probing import boot
-from .stage import Stage, new_folder, remove
+from grader.candidate.accelerator import CHOSEN_BY
+from grader.candidate.faults import HostFailed
+from grader.candidate.host import READY
+from grader.candidate.levels import ROOT, Level, offered, warm_start_possible
+from grader.candidate.limits import WorkerLimits
+from grader.candidate.namespaces import wrapped
+from grader.candidate.probing import boot
+from grader.candidate.stage import Stage, new_folder, remove
 
 _START_SECONDS = 120.0
 _BURIAL_SECONDS = 5.0

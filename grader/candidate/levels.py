@@ -58,7 +58,7 @@ def _why_not(level: Level, below: str) -> str:
         return "it is for grading, and this is a student's copy"
     if below:
         return f"it stands on {Level(level - 1)}, which is not offered"
-    from .probing import try_out
+    from grader.candidate.probing import try_out
 
     return try_out(level)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .accelerator import real_accelerator
+from grader.candidate.accelerator import real_accelerator
 
 MIB = 1024 * 1024
 _errno_of: Any = OSError.__dict__["errno"].__get__  # past a subclass, which may claim another

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from .faults import Unusable
+from grader.candidate.faults import Unusable
 
 
 class Loader:

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .accelerator import Accelerator
-from .faults import HostFailed, OutOfTime, describe, revive
-from .interface import Candidate, Step
-from .values import plain
-from .workbench import Workbench
+from grader.candidate.accelerator import Accelerator
+from grader.candidate.faults import HostFailed, OutOfTime, describe, revive
+from grader.candidate.interface import Candidate, Step
+from grader.candidate.values import plain
+from grader.candidate.workbench import Workbench
 
 
 class LocalTransport:

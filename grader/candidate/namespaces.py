@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .levels import ROOT
-from .rules import driver_devices, library_names, library_paths
+from grader.candidate.levels import ROOT
+from grader.candidate.rules import driver_devices, library_names, library_paths
 
 # as root: to become a worker's user, and to watch and end workers that are another's
 _RIGHTS = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_DAC_READ_SEARCH", "CAP_SYS_PTRACE")

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .levels import ROOT, Level
-from .stage import Stage, new_folder, remove
+from grader.candidate.levels import ROOT, Level
+from grader.candidate.stage import Stage, new_folder, remove
 
 _SECONDS = 20.0
 
@@ -27,7 +27,7 @@ def try_out(level: Level) -> str:
         told = [str(level), str(stage.folder), stage.user]
         command = boot("probing", f"probing.main(*{told!r})")
         if level is Level.NAMESPACED:
-            from .namespaces import wrapped
+            from grader.candidate.namespaces import wrapped
 
             command = wrapped(command, parent)
         ran = subprocess.run(
@@ -58,8 +58,8 @@ def main(name: str, folder: str, user: int | None) -> None:
 
 
 def _weakness(level: Level, stage: Stage) -> str:
-    from .confinement import give_up
-    from .rules import find_rules
+    from grader.candidate.confinement import give_up
+    from grader.candidate.rules import find_rules
 
     sys.path[:] = [entry for entry in sys.path if entry != str(ROOT)]
     parent = os.getppid()

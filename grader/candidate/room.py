@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .faults import HostFailed
+from grader.candidate.faults import HostFailed
 
 _LEAST_MIB = 16
 

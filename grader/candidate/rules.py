@@ -9,7 +9,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from .levels import ROOT, Level
+from grader.candidate.levels import ROOT, Level
 
 # libraries and what they look up; no settings, no users, no secrets
 _SYSTEM = (
@@ -62,7 +62,7 @@ def find_rules(level: Level, *, accelerator: bool = False) -> Rules:
         return Rules(level, keep_reading=closed)
     import landlockpy
 
-    from .syscalls import build_filter
+    from grader.candidate.syscalls import build_filter
 
     abi = landlockpy.abi_version()
     if abi < 1:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from . import figures
+from grader.candidate import figures
 
 MAX_DEPTH = 16
 MAX_NODES = 20_000

@@ -14,8 +14,8 @@ import torch.nn.functional as F  # noqa: N812 - the name the field uses
 import torch.testing
 from torch import nn
 
-from . import accelerator
-from .watching import CountOperations
+from grader.candidate import accelerator
+from grader.candidate.watching import CountOperations
 
 
 def warm_up_accelerator() -> None:

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .limits import MEMORY, PROCESSES, SCRATCH, WorkerLimits
+from grader.candidate.limits import MEMORY, PROCESSES, SCRATCH, WorkerLimits
 
 TICK_SECONDS = 0.05
 _TICKS_PER_WALK = 5

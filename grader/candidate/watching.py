@@ -11,7 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .faults import Refusal
+from grader.candidate.faults import Refusal
 
 
 def refusal_message(name: str) -> str:

@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from . import accelerator
-from .faults import Unusable
-from .figures import forget_figures
-from .loading import Live, Loader
-from .values import plain
-from .watching import CountOperations, refusing, watch_over
+from grader.candidate import accelerator
+from grader.candidate.faults import Unusable
+from grader.candidate.figures import forget_figures
+from grader.candidate.loading import Live, Loader
+from grader.candidate.values import plain
+from grader.candidate.watching import CountOperations, refusing, watch_over
 
 
 class Workbench:

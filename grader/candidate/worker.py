@@ -12,17 +12,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import wire
-from .accelerator import CHOSEN_BY, real_accelerator
-from .confinement import give_up
-from .faults import MAX_MESSAGE, describe
-from .frames import from_bytes, to_bytes
-from .levels import Level
-from .limits import WorkerLimits, explanation, limit
-from .rules import Rules, find_rules
-from .stage import Stage
-from .values import MalformedValue, decode, encode
-from .workbench import Workbench
+from grader.candidate import wire
+from grader.candidate.accelerator import CHOSEN_BY, real_accelerator
+from grader.candidate.confinement import give_up
+from grader.candidate.faults import MAX_MESSAGE, describe
+from grader.candidate.frames import from_bytes, to_bytes
+from grader.candidate.levels import Level
+from grader.candidate.limits import WorkerLimits, explanation, limit
+from grader.candidate.rules import Rules, find_rules
+from grader.candidate.stage import Stage
+from grader.candidate.values import MalformedValue, decode, encode
+from grader.candidate.workbench import Workbench
 
 _PR_SET_PDEATHSIG = 1
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grader.candidate.interface import Candidate
+from grader.diagnosis.findings import Finding
+from grader.diagnosis.interview import interview
+from grader.diagnosis.parallel import interview_parallel
+from grader.diagnosis.patterns import interview_patterns
+from grader.diagnosis.plots import interview_plots
+from grader.diagnosis.splitting import interview_split
 from tests.support.drawing import Draw
 from tests.support.layers import CrossAttentionLayer, MultiHeadAttentionLayer, SelfAttentionLayer
-
-from .findings import Finding
-from .interview import interview
-from .parallel import interview_parallel
-from .patterns import interview_patterns
-from .plots import interview_plots
-from .splitting import interview_split
 
 # An exercise may do without: its failures then say what was observed, and give no name to it.
 INTERVIEWS: dict[str, Callable[[Candidate, Draw], list[Finding]]] = {

@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from grader.diagnosis.altered import same
+from grader.diagnosis.findings import Finding, finding
 from tests.support.checks import as_attention
 from tests.support.layers import Layer
 from tests.support.links import Links
-
-from .altered import same
-from .findings import Finding, finding
 
 _P = 0.4
 

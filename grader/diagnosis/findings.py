@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .bonus import BONUS
+from grader.diagnosis.bonus import BONUS
 
 
 @dataclass(frozen=True)

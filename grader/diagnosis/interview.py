@@ -9,18 +9,12 @@ from torch import Tensor
 
 from grader.candidate.faults import CandidateError, NotUsable, Refused, StudentError
 from grader.candidate.interface import Model
-from tests.support.checks import as_attention
-from tests.support.layers import Layer, MultiHeadAttentionLayer, Trial
-from tests.support.masks import drawn
-from tests.support.oracle import Attention
-from tests.support.steep import steep
-
-from .altered import same
-from .dropping import look_at_dropout
-from .findings import Finding, finding
-from .masking import look_at_masks
-from .outputs import look_at_output
-from .promises import (
+from grader.diagnosis.altered import same
+from grader.diagnosis.dropping import look_at_dropout
+from grader.diagnosis.findings import Finding, finding
+from grader.diagnosis.masking import look_at_masks
+from grader.diagnosis.outputs import look_at_output
+from grader.diagnosis.promises import (
     look_at_arguments,
     look_at_defaults,
     look_at_device,
@@ -33,7 +27,12 @@ from .promises import (
     look_at_sharing,
     look_at_training,
 )
-from .weights import look_at_weights
+from grader.diagnosis.weights import look_at_weights
+from tests.support.checks import as_attention
+from tests.support.layers import Layer, MultiHeadAttentionLayer, Trial
+from tests.support.masks import drawn
+from tests.support.oracle import Attention
+from tests.support.steep import steep
 
 # no square, no size twice: d_k 6, so that a scale built in for some other width shows
 _ONE_HEAD = {"batch": 2, "seq_q": 5, "seq_k": 7, "d_k": 6, "d_model": 10}

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 
 from grader.candidate.faults import StudentError
+from grader.diagnosis.altered import same, scores, usual
+from grader.diagnosis.findings import Finding, finding
 from tests.support import masks
 from tests.support.layers import Layer, Trial
 from tests.support.steep import steep
-
-from .altered import same, scores, usual
-from .findings import Finding, finding
 
 
 def look_at_masks(layer: Layer, trial: Trial, base: Tensor) -> Finding | None:

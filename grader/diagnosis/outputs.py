@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from grader.diagnosis.altered import SPLITS, projected, same, split_usual, usual, usual_sources
+from grader.diagnosis.findings import Finding, finding
+from grader.diagnosis.weights import explain
 from tests.support.layers import Trial
-
-from .altered import SPLITS, projected, same, split_usual, usual, usual_sources
-from .findings import Finding, finding
-from .weights import explain
 
 
 def look_at_output(trial: Trial, output: Tensor, weights: Tensor) -> Finding | None:

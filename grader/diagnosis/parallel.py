@@ -10,11 +10,10 @@ from torch import Tensor
 
 from grader.candidate.faults import Refused, StudentError
 from grader.candidate.interface import Candidate
+from grader.diagnosis.altered import same
+from grader.diagnosis.findings import Finding, finding
 from tests.support.drawing import Draw
 from tests.support.heads import SIZES, WAYS, Heads, drawn, operations
-
-from .altered import same
-from .findings import Finding, finding
 
 _LOOPS_OVER = {"looped_attention": "heads", "batched_attention": "", "recurrent_attention": "seq_k"}
 

@@ -7,12 +7,11 @@ from torch import Tensor
 
 from grader.candidate.faults import CandidateError
 from grader.candidate.interface import Candidate
+from grader.diagnosis.altered import same
+from grader.diagnosis.findings import Finding, finding
 from tests.support import shares
 from tests.support.drawing import Draw
 from tests.support.habits import HABITS, as_scores
-
-from .altered import same
-from .findings import Finding, finding
 
 
 def interview_patterns(candidate: Candidate, draw: Draw) -> list[Finding]:

@@ -8,12 +8,11 @@ from torch import Tensor
 from grader.candidate.faults import CandidateError
 from grader.candidate.interface import Candidate
 from grader.candidate.values import Described
+from grader.diagnosis.altered import same
+from grader.diagnosis.findings import Finding, finding
 from tests.support import shares
 from tests.support.drawing import Draw
 from tests.support.pictures import Picture, as_picture
-
-from .altered import same
-from .findings import Finding, finding
 
 _PLOT = "visualize_multi_head_attention"
 _TOKENS = ["Grandma", "watered", "the", "fern", "daily"]

@@ -9,11 +9,10 @@ import torch
 from grader.candidate.accelerator import ACCELERATOR
 from grader.candidate.faults import CandidateError, NotUsable, StudentError
 from grader.candidate.interface import Model
+from grader.diagnosis.altered import same
+from grader.diagnosis.findings import Finding, finding
 from tests.support import masks
 from tests.support.layers import Layer, Trial
-
-from .altered import same
-from .findings import Finding, finding
 
 
 def look_at_parameters(layer: Layer, model: Model) -> tuple[list[Finding], bool]:

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from grader.candidate.faults import CandidateError, NotUsable, Refused, StudentError
+from grader.diagnosis.altered import split_usual
+from grader.diagnosis.findings import Finding, finding
 from tests.support.layers import MultiHeadAttentionLayer, Sizes
-
-from .altered import split_usual
-from .findings import Finding, finding
 
 
 def interview_split(layer: MultiHeadAttentionLayer) -> list[Finding]:

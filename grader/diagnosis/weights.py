@@ -8,10 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from grader.diagnosis.altered import Made, pairs, projected, same, scores, shares, usual, usual_sources
+from grader.diagnosis.findings import Finding, finding
 from tests.support.layers import Trial
-
-from .altered import Made, pairs, projected, same, scores, shares, usual, usual_sources
-from .findings import Finding, finding
 
 _AXES = {3: {0: "the batch", 1: "the queries"}, 4: {0: "the batch", 1: "the heads", 2: "the queries"}}
 

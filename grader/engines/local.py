@@ -24,16 +24,15 @@ from grader.candidate.room import check_room
 from grader.candidate.stage import sweep
 from grader.candidate.warmth import warm_up
 from grader.candidate.worker import die_with_parent
+from grader.engines.halves import both, halves_of
+from grader.engines.keeping import Keeper
+from grader.engines.marking import Paper, broken, marked
 from grader.examination.sitting import Sitting
 from grader.examination.suite import Suite
 from grader.examination.verdicts import InfrastructureFault
 from grader.results import Result, TestStatus
 from grader.scoring import Outcome
 from grader.submissions.model import Submission
-
-from .halves import both, halves_of
-from .keeping import Keeper
-from .marking import Paper, broken, marked
 
 # how much longer than the submission's own limit an examiner may take before it is taken to hang
 _SLACK_SECONDS = 90.0

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from grader.assignment import Assignment
 from grader.candidate.interface import Candidate
+from grader.examination.plugin import student_candidate
+from grader.examination.sitting import Sitting
+from grader.examination.suite import PUBLIC, Suite, with_suite
 from grader.results import TestStatus
 from grader.scoring import Outcome, Scores, SuiteTest, score
-
-from .plugin import student_candidate
-from .sitting import Sitting
-from .suite import PUBLIC, Suite, with_suite
 
 
 @dataclass(frozen=True)

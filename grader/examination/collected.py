@@ -11,10 +11,9 @@ from typing import cast
 
 import pytest
 
+from grader.examination.marks import MARK
 from grader.results import Visibility
 from grader.scoring import SuiteTest
-
-from .marks import MARK
 
 _TEST = pytest.StashKey[SuiteTest]()
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 from grader.candidate.faults import CandidateError, HostFailed, StudentError
 from grader.diagnosis.diagnose import diagnose
 from grader.diagnosis.findings import Finding
+from grader.examination.sitting import Sitting
 from grader.results import TestStatus
 from grader.scoring import LOOKS_LIKE, Outcome, SuiteTest
-
-from .sitting import Sitting
 
 
 def named(outcome: Outcome, error: BaseException, test: SuiteTest, sitting: Sitting) -> Outcome:

@@ -20,15 +20,14 @@ from grader.candidate.accelerator import Accelerator
 from grader.candidate.faults import CandidateError, Line
 from grader.candidate.interface import Candidate
 from grader.candidate.local import local_candidate
+from grader.examination.collected import by_exercise, exercises_of, sentence, suite_test, weigh
+from grader.examination.marks import MARK
+from grader.examination.naming import named
+from grader.examination.sitting import Sitting
+from grader.examination.verdicts import InfrastructureFault, NotRun, judge
+from grader.examination.words import Words
 from grader.results import TestStatus
 from grader.scoring import Outcome, SuiteTest, score
-
-from .collected import by_exercise, exercises_of, sentence, suite_test, weigh
-from .marks import MARK
-from .naming import named
-from .sitting import Sitting
-from .verdicts import InfrastructureFault, NotRun, judge
-from .words import Words
 
 SITTING = pytest.StashKey[Sitting]()
 OUTCOMES = pytest.StashKey[dict[str, Outcome]]()

@@ -18,13 +18,12 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from grader.assignment import load_assignment
+from grader.examination.collected import suite_test
+from grader.examination.direct import directly
+from grader.examination.plugin import OUTCOMES, SITTING, failed, passed
+from grader.examination.sitting import Sitting
+from grader.examination.verdicts import REFUSED, InfrastructureFault
 from grader.scoring import Outcome, SuiteTest, check_points
-
-from .collected import suite_test
-from .direct import directly
-from .plugin import OUTCOMES, SITTING, failed, passed
-from .sitting import Sitting
-from .verdicts import REFUSED, InfrastructureFault
 
 _INI = Path(__file__).with_name("suite.ini")
 T = TypeVar("T")

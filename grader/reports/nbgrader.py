@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from .text import one_line
+from grader.reports.text import one_line
 
 
 class _Course(Protocol):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.assignment import Assignment
-
-from . import nested
-from .apart import Unread, each
-from .assembly import assemble, own_ids, unreadable
-from .gathered import Entry, IntakeError
-from .model import Submission
-from .names import shown
-from .sources import sources
+from grader.submissions import nested
+from grader.submissions.apart import Unread, each
+from grader.submissions.assembly import assemble, own_ids, unreadable
+from grader.submissions.gathered import Entry, IntakeError
+from grader.submissions.model import Submission
+from grader.submissions.names import shown
+from grader.submissions.sources import sources
 
 __all__ = ["IntakeError", "Submission", "read_submissions"]
 

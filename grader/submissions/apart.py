@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Generic, TypeVar
 
-from .gathered import MIB, IntakeError
+from grader.submissions.gathered import MIB, IntakeError
 
 _SECONDS = 10  # of processor time, so that a busy machine costs nobody anything; the usual is far below one
 _BYTES = 1024 * MIB  # beyond what this process has already

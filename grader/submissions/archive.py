@@ -9,10 +9,9 @@ import zipfile
 from pathlib import Path
 
 from grader.assignment import Assignment
-
-from .disk import UnreadableError, read_regular, too_large
-from .gathered import MAX_DEPTH, MAX_FILES, MIB, Entry, Gathered
-from .names import is_code, is_skipped_folder, shown, size_limit
+from grader.submissions.disk import UnreadableError, read_regular, too_large
+from grader.submissions.gathered import MAX_DEPTH, MAX_FILES, MIB, Entry, Gathered
+from grader.submissions.names import is_code, is_skipped_folder, shown, size_limit
 
 ORDER = 100
 SUFFIX = ".zip"

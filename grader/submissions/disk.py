@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from .gathered import MIB
+from grader.submissions.gathered import MIB
 
 _FLAGS = (
     os.O_RDONLY

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from grader.assignment import Assignment
-
-from .definitions import defined_names, renamed_imports
-from .names import exercise_file, is_notebook, shown
-from .notebook import read_notebook
-from .python_source import SourceError, decode, parse
+from grader.submissions.definitions import defined_names, renamed_imports
+from grader.submissions.names import exercise_file, is_notebook, shown
+from grader.submissions.notebook import read_notebook
+from grader.submissions.python_source import SourceError, decode, parse
 
 _LARGE = 64 * 1024  # characters
 

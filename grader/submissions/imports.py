@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from .names import folder_of, is_taken
+from grader.submissions.names import folder_of, is_taken
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import sys
 from functools import cache
 
 from grader.assignment import Assignment
-
-from .gathered import NOTEBOOK_BYTES, SOURCE_BYTES
+from grader.submissions.gathered import NOTEBOOK_BYTES, SOURCE_BYTES
 
 CODE_SUFFIXES = (".py.txt", ".py", ".ipynb")  # the longest first
 _NOT_THE_STUDENTS = frozenset({"__pycache__", "__macosx", "node_modules", "site-packages", "venv"})

@@ -6,9 +6,9 @@ import os
 from functools import partial
 from pathlib import Path
 
-from .folder import gather
-from .gathered import Entry, IntakeError
-from .names import is_hidden
+from grader.submissions.folder import gather
+from grader.submissions.gathered import Entry, IntakeError
+from grader.submissions.names import is_hidden
 
 
 def folders(path: Path, within: str) -> list[Entry]:

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from .definitions import defined_names
-from .notebook_slice import Cell, slice_cells
-from .python_source import SourceError, parse
+from grader.submissions.definitions import defined_names
+from grader.submissions.notebook_slice import Cell, slice_cells
+from grader.submissions.python_source import SourceError, parse
 
 _MAX_CELLS = 2000
 # Cell magics whose cell is still Python; the cells of all others (%%bash, %%html...) are not.

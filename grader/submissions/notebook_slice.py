@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from .definitions import is_main_guard
+from grader.submissions.definitions import is_main_guard
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grader.assignment import Assignment
-
-from .finder import CodeFile
-from .imports import follow, mentions_import, rewritten, roots_of
-from .names import as_python, base_name, is_plain_module, shown, stem
-from .python_source import SourceError, parse, to_bytes
+from grader.submissions.finder import CodeFile
+from grader.submissions.imports import follow, mentions_import, rewritten, roots_of
+from grader.submissions.names import as_python, base_name, is_plain_module, shown, stem
+from grader.submissions.python_source import SourceError, parse, to_bytes
 
 
 class _PlacementError(Exception):

@@ -9,7 +9,7 @@ import re
 import tokenize
 import warnings
 
-from .names import shown
+from grader.submissions.names import shown
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Codecs that Python calls text but no editor writes; some are slow enough to stall on a large file.

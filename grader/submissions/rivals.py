@@ -10,9 +10,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .finder import CodeFile
-from .notebook_slice import Cell, slice_cells
-from .python_source import SourceError, parse
+from grader.submissions.finder import CodeFile
+from grader.submissions.notebook_slice import Cell, slice_cells
+from grader.submissions.python_source import SourceError, parse
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.assignment import Assignment
-
-from .disk import UnreadableError, read_regular
-from .gathered import Entry, Gathered
-from .names import code_suffix, shown, size_limit
+from grader.submissions.disk import UnreadableError, read_regular
+from grader.submissions.gathered import Entry, Gathered
+from grader.submissions.names import code_suffix, shown, size_limit
 
 ORDER = 100
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from grader.assignment import Assignment
-
-from .gathered import Entry
+from grader.submissions.gathered import Entry
 
 
 class Source(Protocol):

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment
+from grader.exports.nbgrader.cells import assignment_names
+from grader.exports.nbgrader.grading import NotGraded
 from grader.results import Result, Status, TestStatus
-
-from .cells import assignment_names
-from .grading import NotGraded
 
 CONFIG = "nbgrader_config.py"
 
@@ -41,7 +40,7 @@ def export(
     _make_ready(course)
     from nbgrader.api import MissingEntry  # type: ignore[import-untyped]
 
-    from .entering import CourseLayout, enter, write_pages
+    from grader.exports.nbgrader.entering import CourseLayout, enter, write_pages
 
     names = _wanted(assignment, only)
     done = Entered()

@@ -14,12 +14,11 @@ from nbgrader.api import Gradebook  # type: ignore[import-untyped]
 from nbgrader.preprocessors import AssignLatePenalties  # type: ignore[import-untyped]
 
 from grader.assignment import Assignment
+from grader.exports.nbgrader.cells import assignment_names, cell_scores, notes
+from grader.exports.nbgrader.gradebook import write_scores
+from grader.exports.nbgrader.grading import RESULTS, NotGraded
+from grader.exports.nbgrader.pages import grade_id_of, restored, with_verdicts
 from grader.results import Result
-
-from .cells import assignment_names, cell_scores, notes
-from .gradebook import write_scores
-from .grading import RESULTS, NotGraded
-from .pages import grade_id_of, restored, with_verdicts
 
 _STRUCTURE = "{nbgrader_step}/{student_id}/{assignment_id}"
 _NO_RESPONSE = "No response."  # nbgrader's own words for an answer cell left as it was given out

@@ -10,8 +10,8 @@ from typing import Any
 from nbgrader.api import Gradebook  # type: ignore[import-untyped]
 from sqlalchemy.exc import SAWarning
 
-from .cells import CellScore
-from .grading import NotGraded
+from grader.exports.nbgrader.cells import CellScore
+from grader.exports.nbgrader.grading import NotGraded
 
 _NEAR = 0.005  # points; nbgrader keeps them as binary fractions
 

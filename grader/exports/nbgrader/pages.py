@@ -10,9 +10,8 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from grader.exports.nbgrader.cells import CellScore
 from grader.text import visible
-
-from .cells import CellScore
 
 _MISSING = "# This cell was missing from what was handed in, and was put back as it was given out.\n"
 Cell = Any  # a NotebookNode: nbformat has no types

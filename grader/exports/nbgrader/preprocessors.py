@@ -14,10 +14,9 @@ from traitlets import List, Unicode
 from traitlets.log import get_logger
 
 from grader.assignment import load_assignment
-
-from .entering import CourseLayout, enter, write_pages
-from .grading import RESULTS, ROOT, NotGraded, grade, result_of
-from .pages import restored
+from grader.exports.nbgrader.entering import CourseLayout, enter, write_pages
+from grader.exports.nbgrader.grading import RESULTS, ROOT, NotGraded, grade, result_of
+from grader.exports.nbgrader.pages import restored
 
 # by nbgrader's converter, which is made anew for each autograde: what went wrong with it as a whole
 _graded: WeakKeyDictionary[Any, dict[str, NotGraded | None]] = WeakKeyDictionary()

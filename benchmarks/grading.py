@@ -25,14 +25,14 @@ sys.path.insert(0, str(ROOT))
 
 from grader.assignment import load_assignment  # noqa: E402
 from grader.candidate.interface import Candidate  # noqa: E402
-from grader.candidate.launch import Launcher, launcher  # noqa: E402
-from grader.candidate.levels import Level, offered  # noqa: E402
-from grader.candidate.warmth import warm_up, warm_up_accelerator  # noqa: E402
-from grader.engines.local import LocalEngine  # noqa: E402
-from grader.engines.marking import Paper  # noqa: E402
 from grader.examination.plugin import student_candidate  # noqa: E402
-from grader.examination.sitting import Sitting  # noqa: E402
+from grader.examination.session import Sitting  # noqa: E402
 from grader.examination.suite import Suite, with_suite  # noqa: E402
+from grader.run.engine import LocalEngine  # noqa: E402
+from grader.run.marking import Paper  # noqa: E402
+from grader.sandbox.launch import Launcher, launcher  # noqa: E402
+from grader.sandbox.levels import Level, offered  # noqa: E402
+from grader.sandbox.warmth import warm_up, warm_up_accelerator  # noqa: E402
 from grader.scoring import SuiteTest  # noqa: E402
 from grader.submissions import read_submissions  # noqa: E402
 

@@ -26,13 +26,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.assignment import load_assignment  # noqa: E402
-from grader.authoring.assault import hand_in  # noqa: E402
-from grader.authoring.attacks import FILE, Attack, Code, honest_codes, load_attacks  # noqa: E402
-from grader.authoring.ground import Ground  # noqa: E402
-from grader.authoring.promises import load_promises  # noqa: E402
-from grader.candidate.levels import Level, offered  # noqa: E402
-from grader.grading import Options, Run, grade  # noqa: E402
+from grader.redteam.corpus import FILE, Attack, Code, honest_codes, load_attacks  # noqa: E402
+from grader.redteam.promises import load_promises  # noqa: E402
+from grader.redteam.surroundings import Ground  # noqa: E402
+from grader.redteam.trial import hand_in  # noqa: E402
 from grader.results import Result, Status  # noqa: E402
+from grader.run.grading import Options, Run, grade  # noqa: E402
+from grader.sandbox.levels import Level, offered  # noqa: E402
 
 CASES = ROOT / "tests" / "cases" / "attacks"
 GROWTH_MIB = 16.0  # what examiner and host may grow by after the first tenth of the class

@@ -1,5 +1,5 @@
 """``python -m grader``: see ``python -m grader --help``."""
 
-from grader.cli import main
+from grader.cli.student import main
 
 main()

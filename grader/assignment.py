@@ -59,10 +59,14 @@ class Exercise(_Table):
 
 
 class Assignment(_Table):
-    """All of assignment.toml, checked: the core exercises make exactly 100 points."""
+    """All of assignment.toml, checked: the core exercises make exactly 100 points.
+
+    ``diagnosis`` is the module whose ``diagnose`` names what is the matter with a wrong answer.
+    """
 
     name: str
     title: str
+    diagnosis: str | None = Field(default=None, pattern=r"tests(\.\w+)+")
     limits: Limits = Limits()
     policy: Policy = Policy()
     exercises: dict[str, Exercise]
@@ -91,6 +95,12 @@ class Assignment(_Table):
     def homes(self) -> dict[str, str]:
         """Where each name a student defines belongs: name -> file."""
         return {name: exercise.file for exercise in self.exercises.values() for name in exercise.defines}
+
+    @property
+    def test_folders(self) -> list[str]:
+        """The folders of tests/ that students have: all but the hidden tests and what is measured with."""
+        own = [] if self.diagnosis is None else [self.diagnosis.replace(".", "/")]
+        return ["tests/public", "tests/support", *own]
 
     def refused_in(self, name: str) -> tuple[str, ...]:
         """The library calls refused inside the class or function ``name``."""

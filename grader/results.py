@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from grader.text import visible
+from grader.text import figure, visible
 
 SCHEMA: Literal["headstart/result/v1"] = "headstart/result/v1"
 MAX_MESSAGE = 5_000  # characters
@@ -138,6 +140,16 @@ class Result(_Record):
     duration_s: float
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
+
+
+def overridden(result: Result, titles: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """What was decided by hand on each exercise, and what the tests gave there, as one clause each."""
+    return [
+        f"{titles.get(exercise.name, exercise.name)} {figure(exercise.score)} by hand, the tests gave "
+        f"{figure(override.suite_score)}" + (f": {override.comment}" if override.comment else "")
+        for exercise in result.exercises
+        if (override := exercise.override)
+    ]
 
 
 def schema_text() -> str:

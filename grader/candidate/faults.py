@@ -13,7 +13,7 @@ from grader.candidate.values import MalformedValue, legible
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 20
 _MOST_READ = 100_000
-_HERE = str(Path(__file__).parent)
+_HERE = str(Path(__file__).parents[1])  # the grader
 MAX_LINE = 2**31
 HARD_CODED_DEVICE = (
     "The device cuda is hard-coded. Whoever uses the code chooses the device: "

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from grader.candidate import figures
+from grader.candidate import plots
 
 MAX_DEPTH = 16
 MAX_NODES = 20_000
@@ -56,7 +56,7 @@ class Opaque:
 class Described:
     """Something that cannot cross itself, but whose content can: its type's name and that content.
 
-    So far a matplotlib figure, with what :func:`grader.candidate.figures.facts_of` says of it.
+    So far a matplotlib figure, with what :func:`grader.candidate.plots.facts_of` says of it.
     """
 
     type_name: str
@@ -126,8 +126,8 @@ class _Plain:
             return {self._key(key): self.convert(part, depth + 1) for key, part in dict.items(value)}
         if issubclass(kind, torch.dtype | torch.device):
             return str(value)
-        if figures.is_figure(value):
-            return Described(type_name(value), self.convert(figures.facts_of(value), depth + 1))
+        if plots.is_figure(value):
+            return Described(type_name(value), self.convert(plots.facts_of(value), depth + 1))
         return Opaque(type_name(value))
 
     def _key(self, key: Any) -> str | int:

@@ -18,10 +18,10 @@ from torch import nn
 
 from grader.candidate import accelerator
 from grader.candidate.faults import Unusable
-from grader.candidate.figures import forget_figures
 from grader.candidate.loading import Live, Loader
+from grader.candidate.observation import CountOperations, refusing, watch_over
+from grader.candidate.plots import forget_figures
 from grader.candidate.values import plain
-from grader.candidate.watching import CountOperations, refusing, watch_over
 
 
 class Workbench:

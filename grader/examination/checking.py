@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.assignment import Assignment
 from grader.candidate.interface import Candidate
 from grader.examination.plugin import student_candidate
-from grader.examination.sitting import Sitting
+from grader.examination.session import Sitting
 from grader.examination.suite import PUBLIC, Suite, with_suite
 from grader.results import TestStatus
 from grader.scoring import Outcome, Scores, SuiteTest, score

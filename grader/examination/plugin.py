@@ -21,11 +21,11 @@ from grader.candidate.faults import CandidateError, Line
 from grader.candidate.interface import Candidate
 from grader.candidate.local import local_candidate
 from grader.examination.collected import by_exercise, exercises_of, sentence, suite_test, weigh
+from grader.examination.diagnosing import load_diagnosis, named
+from grader.examination.failure_report import Words
 from grader.examination.marks import MARK
-from grader.examination.naming import named
-from grader.examination.sitting import Sitting
+from grader.examination.session import Sitting
 from grader.examination.verdicts import InfrastructureFault, NotRun, judge
-from grader.examination.words import Words
 from grader.results import TestStatus
 from grader.scoring import Outcome, SuiteTest, score
 
@@ -68,6 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[_TESTS] = weigh(items)
     if config.stash[_TESTS]:
         by_exercise(items, _assignment_of(config).exercises)
+        load_diagnosis(_assignment_of(config).diagnosis)  # once, before an examiner forks
     for item in items:
         if suite_test(item) is not None:
             item.repr_failure = partial(_explain, item, item.repr_failure)  # type: ignore[method-assign]
@@ -185,7 +186,10 @@ def failed(item: pytest.Item, error: BaseException) -> Outcome:
     """
     outcome = _placed(item, judge(error, _sentence(item), _where(item)))
     test = suite_test(item)
-    return outcome if test is None else named(outcome, error, test, sitting_of(item.config))
+    if test is None:
+        return outcome
+    diagnose = load_diagnosis(_assignment_of(item.config).diagnosis)
+    return named(outcome, error, test, sitting_of(item.config), diagnose)
 
 
 def passed(item: pytest.Item, duration_s: float) -> Outcome:
@@ -236,7 +240,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Gen
 
 
 def _print_points(terminalreporter: Any, config: pytest.Config) -> None:
-    from grader.reports.terminal import points_lines
+    from grader.examination.points_table import points_lines
 
     outcomes = config.stash[OUTCOMES]
     tests = config.stash.get(_TESTS, [])

@@ -21,7 +21,7 @@ from grader.assignment import load_assignment
 from grader.examination.collected import suite_test
 from grader.examination.direct import directly
 from grader.examination.plugin import OUTCOMES, SITTING, failed, passed
-from grader.examination.sitting import Sitting
+from grader.examination.session import Sitting
 from grader.examination.verdicts import REFUSED, InfrastructureFault
 from grader.scoring import Outcome, SuiteTest, check_points
 
@@ -211,7 +211,7 @@ def suite_digest(root: Path) -> str:
     """A hash of what decides a score besides the submission: the tests and the assignment."""
     digest = hashlib.sha256()
     files = [root / "assignment.toml", *sorted((root / "tests").glob("conftest.py"))]
-    for folder in (PUBLIC, HIDDEN, "tests/support"):
+    for folder in (HIDDEN, *load_assignment(root).test_folders):
         files += sorted((root / folder).rglob("*.py"))
     for file in files:
         content = file.read_bytes()

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from grader.assignment import Assignment
 from grader.examination.checking import Checked
-from grader.reports.terminal import points_table
-from grader.reports.text import visible
+from grader.examination.points_table import points_table
 from grader.results import TestStatus
+from grader.text import visible
 
 
 def print_check(console: Console, checked: Checked, assignment: Assignment) -> None:

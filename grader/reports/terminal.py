@@ -18,16 +18,16 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from grader.assignment import CORE_POINTS, Assignment
-from grader.reports.text import figure, one_line, overridden
-from grader.results import Result, Status, TestStatus
-from grader.scoring import LOOKS_LIKE, Scores
+from grader.assignment import Assignment
+from grader.examination.points_table import colour
+from grader.results import Result, Status, TestStatus, overridden
+from grader.scoring import LOOKS_LIKE
+from grader.text import figure, one_line
 
 _GAP = "  "
 _ID_WIDTHS = (10, 32)  # a long id is shortened to the room there is, within these
 _LEAST_REMARK_WIDTH = 28
 _MOST_REMARK_WIDTH = 200
-_NOTE_WIDTH = 78
 
 
 def class_table(results: Sequence[Result], assignment: Assignment) -> RenderableType:
@@ -36,19 +36,6 @@ def class_table(results: Sequence[Result], assignment: Assignment) -> Renderable
     The remark stands at the end of the row, or below it where the row would become too wide.
     """
     return _ClassTable(results, assignment)
-
-
-def points_table(scores: Scores, assignment: Assignment, *, public_only: bool) -> RenderableType:
-    """``points_lines`` for a console: the same lines, with colour on a terminal."""
-    return _PointsTable(scores, assignment, public_only)
-
-
-def points_lines(scores: Scores, assignment: Assignment, *, public_only: bool) -> list[str]:
-    """A student's points as plain lines: each exercise that has tests here, then the sum.
-
-    With ``public_only`` a note follows that says how much the hidden tests make up.
-    """
-    return [row.plain() for row in _points_rows(scores, assignment)] + _note(assignment, public_only)
 
 
 class Progress:
@@ -173,68 +160,12 @@ class _ClassTable:
         for exercise in self.assignment.core:
             score = scores.get(exercise.name) if graded else None
             cells.append(
-                Text(f"{figure(score[0])}/{figure(score[1])}", _colour(*score)) if score else Text("-")
+                Text(f"{figure(score[0])}/{figure(score[1])}", colour(*score)) if score else Text("-")
             )
-        cells.append(Text(_total(result), _colour(result.score, result.max_score) if graded else "red"))
+        cells.append(Text(_total(result), colour(result.score, result.max_score) if graded else "red"))
         if bonus:
             cells.append(Text(f"+{figure(result.bonus_score)}" if graded else "-"))
         return cells
-
-
-@dataclass(frozen=True)
-class _PointsRow:
-    title: str
-    score: float
-    max_score: float
-    width: int
-    strong: bool = False
-
-    def plain(self) -> str:
-        name = one_line(self.title)
-        return f"{name}{' ' * (self.width - cell_len(name))}{_GAP}{self.points()}"
-
-    def points(self) -> str:
-        return f"{figure(self.score):>6} / {figure(self.max_score)}"
-
-
-@dataclass(frozen=True)
-class _PointsTable:
-    scores: Scores
-    assignment: Assignment
-    public_only: bool
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for row in _points_rows(self.scores, self.assignment):
-            line = Text(row.plain(), "bold" if row.strong else "")
-            line.stylize(_colour(row.score, row.max_score), len(line) - len(row.points()))
-            yield line
-        yield from (Text(line, "dim") for line in _note(self.assignment, self.public_only))
-
-
-def _points_rows(scores: Scores, assignment: Assignment) -> Iterator[_PointsRow]:
-    """A row for each exercise that has tests here, then the core's sum, then the bonus if any."""
-    titles = {name: exercise.title for name, exercise in assignment.exercises.items()}
-    here = [exercise for exercise in scores.exercises if exercise.max_score]
-    core = any(not assignment.exercises[exercise.name].bonus for exercise in here)
-    bonus = sum(exercise.max_score for exercise in here if assignment.exercises[exercise.name].bonus)
-    width = max(cell_len(one_line(title)) for title in [*titles.values(), "Bonus, on top"])
-    for exercise in here:
-        yield _PointsRow(titles[exercise.name], exercise.score, exercise.max_score, width)
-    if core or not here:
-        yield _PointsRow("Total", scores.score, scores.max_score, width, strong=True)
-    if bonus:
-        yield _PointsRow("Bonus, on top", scores.bonus_score, bonus, width, strong=True)
-
-
-def _note(assignment: Assignment, public_only: bool) -> list[str]:
-    if not public_only:
-        return []
-    public = sum(exercise.public_points for exercise in assignment.core)
-    return textwrap.wrap(
-        f"The tests you have make up {public} of {CORE_POINTS} points. Hidden tests make up the other "
-        f"{CORE_POINTS - public}, so passing everything here is a good sign, not the whole score.",
-        _NOTE_WIDTH,
-    )
 
 
 def remark(result: Result, assignment: Assignment) -> str:
@@ -277,12 +208,6 @@ def _total(result: Result) -> str:
     if result.status is Status.INFRASTRUCTURE_ERROR:
         return "not graded"
     return f"{figure(result.score)} / {figure(result.max_score)}"
-
-
-def _colour(score: float, most: float) -> str:
-    if score >= most:
-        return "green"
-    return "yellow" if score else "red"
 
 
 def _head(title: str) -> list[str]:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from grader.assignment import Assignment
 from grader.submissions import nested
-from grader.submissions.apart import Unread, each
 from grader.submissions.assembly import assemble, own_ids, unreadable
 from grader.submissions.gathered import Entry, IntakeError
 from grader.submissions.model import Submission
 from grader.submissions.names import shown
+from grader.submissions.sandboxed_parse import Unread, each
 from grader.submissions.sources import sources
 
 __all__ = ["IntakeError", "Submission", "read_submissions"]

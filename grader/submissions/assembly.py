@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from grader.assignment import Assignment
+from grader.submissions.duplicates import is_untouched, written
 from grader.submissions.finder import CodeFile, read_code
 from grader.submissions.gathered import Entry, Gathered
 from grader.submissions.model import Submission
 from grader.submissions.names import base_name, exercise_file, listed, shown
 from grader.submissions.placement import Placement, preferred
-from grader.submissions.rivals import is_untouched, written
 
 
 def assemble(entry: Entry, assignment: Assignment) -> Submission:

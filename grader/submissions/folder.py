@@ -9,11 +9,11 @@ from pathlib import Path
 
 from grader.assignment import Assignment
 from grader.submissions import archive, single_file
-from grader.submissions.apart import each
 from grader.submissions.disk import UnreadableError, kind_refused, read_regular
 from grader.submissions.finder import read_code
 from grader.submissions.gathered import MAX_DEPTH, MAX_FILES, TOTAL_BYTES, Entry, Gathered, IntakeError
 from grader.submissions.names import exercise_file, is_code, is_hidden, is_skipped_folder, shown, size_limit
+from grader.submissions.sandboxed_parse import each
 
 ORDER = 100  # after every platform that knows its own export better
 

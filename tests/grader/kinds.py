@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from grader.candidate.interface import Candidate
-from grader.candidate.isolated import isolated_candidate
-from grader.candidate.launch import ColdStarter, Launcher, WarmHost
-from grader.candidate.levels import warm_start_possible
 from grader.candidate.local import local_candidate
+from grader.sandbox.isolated import isolated_candidate
+from grader.sandbox.launch import ColdStarter, Launcher, WarmHost
+from grader.sandbox.levels import warm_start_possible
 
 KINDS = [
     "local",

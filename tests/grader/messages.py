@@ -15,11 +15,11 @@ from typing import Any
 from zlib import crc32
 
 from grader.assignment import load_assignment
-from grader.authoring.cases import Mistake, as_submission, load_mistakes
-from grader.candidate.launch import launcher
-from grader.engines.local import LocalEngine
-from grader.engines.marking import Paper
 from grader.examination.suite import Suite, with_suite
+from grader.quality.cases import Mistake, as_submission, load_mistakes
+from grader.run.engine import LocalEngine
+from grader.run.marking import Paper
+from grader.sandbox.launch import launcher
 from grader.submissions import Submission
 
 MOST = 40

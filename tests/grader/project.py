@@ -41,7 +41,15 @@ def test_three_heads(layer: MultiHeadAttentionLayer) -> None:
     has_shape(layer.split(x, layer.fit(heads=3, d_k=4)), (2, 3, 5, 4), "the result")
 '''
 _COPIED = (
-    *("grader", "tests/public", "tests/support", "tests/hidden", "tests/__init__.py", "solutions"),
+    *(
+        "grader",
+        "tests/public",
+        "tests/support",
+        "tests/diagnosis",
+        "tests/hidden",
+        "tests/__init__.py",
+        "solutions",
+    ),
     *("exercises", "assignment.toml", "conftest.py", "LICENSE", "requirements-student.txt"),
     *("docs/student-readme.md", "samples"),
 )

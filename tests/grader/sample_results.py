@@ -12,11 +12,11 @@ from typing import Literal
 from rich.console import Console, RenderableType
 
 from grader.assignment import load_assignment
-from grader.reports.files import (
-    write_scores,
-)
 from grader.results import Environment, Result, Status, TestStatus, Visibility
 from grader.scoring import Outcome, Scores, SuiteTest, score
+from grader.store.files import (
+    write_scores,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENT = load_assignment(ROOT)

@@ -16,8 +16,8 @@ from project import ROOT, Project, Ran, copied, hand_in, replace, results, run
 from grader.candidate.accelerator import Accelerator, real_accelerator
 from grader.candidate.faults import CandidateError, StudentError
 from grader.candidate.interface import Candidate, Model
-from grader.candidate.isolated import isolated_candidate
-from grader.candidate.launch import ColdStarter, launcher
+from grader.sandbox.isolated import isolated_candidate
+from grader.sandbox.launch import ColdStarter, launcher
 
 pytestmark = pytest.mark.skipif(
     real_accelerator() is not None, reason="there is a real accelerator, which is used instead"

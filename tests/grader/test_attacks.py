@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from project import ROOT, Project, copied
 
-from grader.authoring.attacks import load_attacks
-from grader.authoring.promises import load_promises
-from grader.candidate.levels import Level, offered, offers
+from grader.redteam.corpus import load_attacks
+from grader.redteam.promises import load_promises
+from grader.sandbox.levels import Level, offered, offers
 
 CASES = ROOT / "tests/cases/attacks"
 ATTACKS = load_attacks(CASES)
@@ -22,8 +22,8 @@ import os
 import signal
 import subprocess
 
-from grader.authoring.attacks import FILE, Code, attack
-from grader.candidate.watchdog import children
+from grader.redteam.corpus import FILE, Code, attack
+from grader.sandbox.watchdog import children
 
 
 @attack(says="weights")

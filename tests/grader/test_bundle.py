@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.bundle import RELEASE_MARKER, STUDENT_MODULES, BundleError, build_bundle
-from grader.authoring.stubs import digest, generate
+from grader.release.bundle import RELEASE_MARKER, STUDENT_ROOMS, BundleError, build_bundle
+from grader.release.stubs import digest, generate
 
 SOLUTION = '''\
 def double(x):
@@ -46,14 +46,16 @@ FILES = {
     "tests/hidden/test_deep.py": "def test_very_deep():\n    assert 1\n",
     "tests/support/oracle.py": "import math\n",
     "tests/grader/test_x.py": "",
-    "grader/authoring/leaks.py": "MARKER = '### BEGIN SOLUTION'\n",
+    "grader/release/leaks.py": "MARKER = '### BEGIN SOLUTION'\n",
     "grader/exports/csv.py": "",
     "grader/examination/deep/part.py": "from ..verdicts import x\n",
     "grader/candidate/local.py": "x = 1\n",
     "grader/examination/verdicts.py": "x = 1\n",
     "grader/candidate/__pycache__/local.cpython-311.pyc": "cache",
-    **{f"grader/{name}": "" for name in STUDENT_MODULES if "*" not in name},
-    **{f"grader/{name}/__init__.py": "" for name in ("candidate", "examination", "diagnosis")},
+    **{f"{room}/__init__.py": "" for room in STUDENT_ROOMS},
+    "grader/results.py": "",
+    "grader/cli/student.py": "",
+    "grader/cli/instructor/__init__.py": "x = 1\n",
 }
 SHIPPED = {
     *(
@@ -68,9 +70,13 @@ SHIPPED = {
     *("exercises/README.md", "exercises/double.py", "exercises/hints/double.md"),
     "exercises/notebooks/double.ipynb",
     *("tests/__init__.py", "tests/public/test_double.py", "tests/support/oracle.py"),
-    *("grader/candidate/local.py", "grader/examination/deep/part.py", "grader/examination/verdicts.py"),
-    *(f"grader/{name}" for name in STUDENT_MODULES if "*" not in name),
-    *(f"grader/{name}/__init__.py" for name in ("candidate", "examination", "diagnosis")),
+    *(
+        "grader/results.py",
+        "grader/candidate/local.py",
+        "grader/cli/student.py",
+        "grader/examination/verdicts.py",
+    ),
+    *(f"{room}/__init__.py" for room in STUDENT_ROOMS),
 }
 
 
@@ -148,7 +154,7 @@ def test_a_readme_is_made_unless_one_is_written(root: Path, out: Path) -> None:
 @pytest.mark.parametrize(
     "missing",
     ["requirements-student.txt", "conftest.py", "LICENSE", "assignment.toml", "tests/public/test_double.py",
-     "grader/hints.py", "grader/diagnosis/__init__.py", "solutions/double.py"],
+     "grader/reports/__init__.py", "solutions/double.py"],
 )  # fmt: skip
 def test_a_missing_part_is_named_and_nothing_is_made(root: Path, out: Path, missing: str) -> None:
     (root / missing).unlink()
@@ -195,7 +201,7 @@ def test_a_leak_is_refused_and_leaves_nothing(root: Path, out: Path, name: str, 
 
 
 @pytest.mark.parametrize(
-    "name", ["tests/public/hidden/a.py", "tests/support/solutions.py", "grader/examination/authoring/a.py"]
+    "name", ["tests/public/hidden/a.py", "tests/support/solutions.py", "grader/examination/hidden.py"]
 )
 def test_what_is_named_as_secret_is_refused(root: Path, out: Path, name: str) -> None:
     put(root / name, "")
@@ -215,14 +221,14 @@ def test_a_link_is_refused(root: Path, out: Path) -> None:
      "from .exports import csv"],
 )  # fmt: skip
 def test_a_module_that_needs_what_stays_behind_is_refused(root: Path, out: Path, line: str) -> None:
-    put(root / "grader/cli.py", line)
-    with pytest.raises(BundleError, match=r"grader/cli\.py imports grader\.(exports|submissions)"):
+    put(root / "grader/more.py", line)
+    with pytest.raises(BundleError, match=r"grader/more\.py imports grader\.(exports|submissions)"):
         build_bundle(root, out)
 
 
 def test_a_module_may_import_what_stays_behind_when_it_needs_it(root: Path, out: Path) -> None:
-    put(root / "grader/cli.py", "def grade():\n    from grader.exports import csv\n    return csv\n")
-    assert set(build_bundle(root, out).files) == SHIPPED
+    put(root / "grader/more.py", "def grade():\n    from grader.exports import csv\n    return csv\n")
+    assert set(build_bundle(root, out).files) == SHIPPED | {"grader/more.py"}
 
 
 def test_an_empty_target_folder_is_used(root: Path, out: Path) -> None:

@@ -19,7 +19,6 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 import torch
 
-from grader.candidate import room
 from grader.candidate.faults import (
     CandidateError,
     Died,
@@ -31,11 +30,12 @@ from grader.candidate.faults import (
     StudentError,
 )
 from grader.candidate.interface import PATIENCE, Candidate
-from grader.candidate.isolated import Deadlines, IsolatedTransport, isolated_candidate
-from grader.candidate.launch import ROOT, ColdStarter, Launcher, WarmHost
-from grader.candidate.levels import warm_start_possible
-from grader.candidate.limits import WorkerLimits
-from grader.candidate.room import memory_kills
+from grader.sandbox import capacity
+from grader.sandbox.capacity import memory_kills
+from grader.sandbox.isolated import Deadlines, IsolatedTransport, isolated_candidate
+from grader.sandbox.launch import ROOT, ColdStarter, Launcher, WarmHost
+from grader.sandbox.levels import warm_start_possible
+from grader.sandbox.limits import WorkerLimits
 
 pytestmark = pytest.mark.skipif(not warm_start_possible(), reason="the warm host is for Linux")
 
@@ -103,7 +103,7 @@ def test_a_worker_ended_for_want_of_memory_is_not_the_students_fault(
 ) -> None:
     candidate, _ = sit()
     candidate.load("kill_self")
-    monkeypatch.setattr(room, "memory_kills", lambda: memory_kills() + 1)  # as if just now
+    monkeypatch.setattr(capacity, "memory_kills", lambda: memory_kills() + 1)  # as if just now
     with pytest.raises(HostFailed, match="ran out of memory"):
         candidate.apply("kill_self")
 
@@ -390,8 +390,8 @@ def test_everything_ends_when_the_examiner_is_killed() -> None:
     script = f"""
         import sys, time
         sys.path.insert(0, {str(ROOT)!r})
-        from grader.candidate.isolated import isolated_candidate
-        from grader.candidate.launch import ColdStarter, WarmHost
+        from grader.sandbox.isolated import isolated_candidate
+        from grader.sandbox.launch import ColdStarter, WarmHost
         host, made = WarmHost(), []
         source = b"import os\\ndef pid():\\n    return os.getpid()\\n"
         for start in (host, ColdStarter()):

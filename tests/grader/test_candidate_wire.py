@@ -19,14 +19,14 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader.candidate import wire
 from grader.candidate.faults import CandidateError, Died, HostFailed, Nonsense, OutOfTime, StudentError
-from grader.candidate.frames import MAX_TABLE, from_bytes, to_bytes
-from grader.candidate.isolated import Deadlines, IsolatedTransport
-from grader.candidate.levels import Level
-from grader.candidate.limits import WorkerLimits
-from grader.candidate.stage import Stage
 from grader.candidate.values import MAX_BITS, MAX_TENSORS, MalformedValue, Opaque, decode, encode
+from grader.sandbox import wire
+from grader.sandbox.frames import MAX_TABLE, from_bytes, to_bytes
+from grader.sandbox.isolated import Deadlines, IsolatedTransport
+from grader.sandbox.levels import Level
+from grader.sandbox.limits import WorkerLimits
+from grader.sandbox.stage import Stage
 
 Script = Callable[[int], bytes]
 MIB = 1024 * 1024

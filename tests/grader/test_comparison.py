@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from grader.gradebook.book import decided
-from grader.gradebook.comparison import Cause, Change, compared
-from grader.gradebook.overrides import Decision
 from grader.results import Environment, Result, Status, TestStatus, Visibility
 from grader.scoring import Outcome, SuiteTest, score
+from grader.store.comparison import Cause, Change, compared
+from grader.store.gradebook import decided
+from grader.store.overrides import Decision
 from tests.grader.test_scoring import SCHOOL
 
 HERE = Environment(python="3.11", torch="2.13", isolation="process", device="cpu", seed=1)

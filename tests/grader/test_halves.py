@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import load_assignment
-from grader.engines.halves import both, halves_of
 from grader.examination.verdicts import InfrastructureFault
 from grader.results import Visibility
+from grader.run.halves import both, halves_of
 from grader.scoring import SuiteTest
 
 ASSIGNMENT = load_assignment(Path(__file__).resolve().parents[2])

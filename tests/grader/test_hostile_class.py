@@ -13,7 +13,7 @@ from tests.grader.project import ROOT, Ran, run
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="workers start warm on Linux only"),
     pytest.mark.skipif(
-        importlib.util.find_spec("grader.authoring.attacks") is None, reason="there is no attack corpus"
+        importlib.util.find_spec("grader.redteam.corpus") is None, reason="there is no attack corpus"
     ),
 ]
 

@@ -18,18 +18,18 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 from project import wait_until
 
-from grader.candidate.confinement import give_up
 from grader.candidate.faults import CandidateError, StudentError
 from grader.candidate.interface import Candidate
-from grader.candidate.isolated import Deadlines, IsolatedTransport, isolated_candidate
-from grader.candidate.launch import WarmHost
-from grader.candidate.levels import ROOT, Level, offers
-from grader.candidate.limits import MEMORY, MIB, PROCESSES, WorkerLimits
-from grader.candidate.probing import _weakness, try_out
-from grader.candidate.rules import Rules, find_rules
-from grader.candidate.stage import Stage
-from grader.candidate.watchdog import Watch, is_full
-from grader.grading import Options, UsageError, level_for
+from grader.run.grading import Options, UsageError, level_for
+from grader.sandbox.confinement import give_up
+from grader.sandbox.isolated import Deadlines, IsolatedTransport, isolated_candidate
+from grader.sandbox.launch import WarmHost
+from grader.sandbox.levels import ROOT, Level, offers
+from grader.sandbox.limits import MEMORY, MIB, PROCESSES, WorkerLimits
+from grader.sandbox.probing import _weakness, try_out
+from grader.sandbox.rules import Rules, find_rules
+from grader.sandbox.stage import Stage
+from grader.sandbox.watchdog import Watch, is_full
 
 HERE = Path(__file__).parent
 SOURCES = {name: (HERE / "candidates" / name).read_bytes() for name in ("intruder.py", "ordinary.py")}
@@ -228,7 +228,7 @@ def test_a_level_without_its_program_is_not_offered(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_level_that_does_not_hold_is_not_offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("grader.candidate.confinement.give_up", lambda *_: None)
+    monkeypatch.setattr("grader.sandbox.confinement.give_up", lambda *_: None)
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert _weakness(Level.PROCESS, Stage(tmp_path, None)) == (
         "it was put up, and a worker could still read the list of users"
@@ -263,8 +263,8 @@ def test_the_level_to_grade_at(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Level], found: Level | str
 ) -> None:
     there = dict.fromkeys(Level, "") | {Level.NAMESPACED: "no bwrap"}
-    monkeypatch.setattr("grader.grading.offers", lambda: there)
-    monkeypatch.setattr("grader.grading.offered", lambda: Level.CONFINED)
+    monkeypatch.setattr("grader.run.grading.offers", lambda: there)
+    monkeypatch.setattr("grader.run.grading.offered", lambda: Level.CONFINED)
     if isinstance(found, Level):
         assert level_for(Options(**options)) is found  # type: ignore[arg-type]
         return

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from grader.journal import NAME, Journal, JournalError
 from grader.results import Environment, Result, Status
-from grader.writing import NotWritten
+from grader.store.journal import NAME, Journal, JournalError
+from grader.store.writing import NotWritten
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="locks and resource limits are POSIX")
 ROOT = Path(__file__).resolve().parents[2]
@@ -241,7 +241,7 @@ def test_a_full_disk_is_named_with_what_to_try(tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with Journal.start(tmp_path) as journal:
-        monkeypatch.setattr("grader.journal.os.write", full)
+        monkeypatch.setattr("grader.store.journal.os.write", full)
         with pytest.raises(NotWritten, match=r"No space left on device\. .*kept: make room.*--resume"):
             journal.append(result("ann"))
         assert journal.results == {}
@@ -254,7 +254,7 @@ def test_a_folder_that_cannot_be_written_is_named(
     def refused(*_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("grader.journal.os.open", refused)
+    monkeypatch.setattr("grader.store.journal.os.open", refused)
     with pytest.raises(JournalError, match=r"journal\.jsonl cannot be written: Permission denied\. Give"):
         opened(tmp_path)
 

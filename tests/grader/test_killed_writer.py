@@ -16,9 +16,9 @@ from typing import NoReturn
 
 import pytest
 
-from grader.journal import NAME, Journal
-from grader.reports.files import SCORES, read_results, write_result, write_scores
 from grader.results import Environment, Result, Status
+from grader.store.files import SCORES, read_results, write_result, write_scores
+from grader.store.journal import NAME, Journal
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.authoring.leaks import Leak, LeakKind, find_leaks, solution_lines
+from grader.release.leaks import Leak, LeakKind, find_leaks, solution_lines
 
 SOLUTION = '''\
 import math

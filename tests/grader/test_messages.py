@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from grader.authoring.leaks import find_leaks
-from grader.diagnosis.findings import _CATALOGUE
 from grader.hints import load_hints
+from grader.release.leaks import find_leaks
+from tests.diagnosis.findings import _CATALOGUE
 from tests.grader.messages import MOST, ODD
 from tests.grader.project import ROOT, run
 

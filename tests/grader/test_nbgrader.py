@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from grader.authoring.leaks import find_leaks
+from grader.release.leaks import find_leaks
 from tests.grader.courses import Course, sources_of
 from tests.grader.project import FILES, ROOT
 

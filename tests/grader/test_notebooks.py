@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from grader.authoring.leaks import find_leaks
-from grader.authoring.notebooks import make_notebook
-from grader.authoring.stubs import MANIFEST, GenerationError, generate, render
+from grader.release.leaks import find_leaks
+from grader.release.notebooks import make_notebook
+from grader.release.stubs import MANIFEST, GenerationError, generate, render
 from tests.grader.project import ROOT, copied, points, results, run
 
 SOLUTIONS = ROOT / "solutions"

@@ -88,11 +88,11 @@ def test_a_host_that_does_not_start_grades_nobody(
     project: Project, submissions: Path, tmp_path: Path, undisturbed: Path
 ) -> None:
     start, broken = "    worker.die_with_parent()\n", "    import nothing_of_that_name\n"
-    project.change("grader/candidate/host.py", start, broken)
+    project.change("grader/sandbox/host.py", start, broken)
     try:
         ran = project.run("grade", submissions, "--out", tmp_path, "--seed", "5")
     finally:
-        project.change("grader/candidate/host.py", broken, start)
+        project.change("grader/sandbox/host.py", broken, start)
     assert ran.status == 1
     assert "No module named 'nothing_of_that_name'" in ran.err
     assert "The host that runs submissions did not start. Its own words, if any, stand above" in ran.err
@@ -105,11 +105,11 @@ def test_a_wall_that_cannot_be_put_up_costs_no_points(
     project: Project, submissions: Path, tmp_path: Path, undisturbed: Path
 ) -> None:
     put_up, refused = "        give_up(rules, stage)\n", "        raise OSError('the kernel refused')\n"
-    project.change("grader/candidate/worker.py", put_up, refused)
+    project.change("grader/sandbox/worker.py", put_up, refused)
     try:
         ran = project.run("grade", submissions, "--out", tmp_path, "--seed", "5", "--isolation", "process")
     finally:
-        project.change("grader/candidate/worker.py", refused, put_up)
+        project.change("grader/sandbox/worker.py", refused, put_up)
     assert ran.status == 1
     assert "4 could not be graded, by a fault of ours: ann, bob, cem, dee" in ran.err
     assert ran.err.count("A worker started but did not get ready: OSError: the kernel refused") == 4

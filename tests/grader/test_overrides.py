@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import load_assignment
-from grader.gradebook.overrides import Decision, OverridesError, read_overrides
+from grader.store.overrides import Decision, OverridesError, read_overrides
 
 ASSIGNMENT = load_assignment(Path(__file__).resolve().parents[2])
 KNOWN = ["ann", "bob", "=1+1, two", "Zoe\u0308", "many\nlines"]

@@ -9,16 +9,16 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from rich.cells import cell_len
 
-from grader.reports.files import (
+from grader.results import MAX_MESSAGE, Status, schema_text
+from grader.store.files import (
     ResultsError,
     read_results,
     submission_folder,
     without_formula_mark,
     write_result,
 )
-from grader.reports.text import as_json, figure, one_line, visible
-from grader.results import MAX_MESSAGE, Status, schema_text
-from grader.writing import NotWritten
+from grader.store.writing import NotWritten
+from grader.text import as_json, figure, one_line, visible
 from tests.grader.sample_results import ASSIGNMENT, ROOT, SUITE, result, rows
 
 # The canonical form
@@ -72,7 +72,7 @@ def test_a_failed_write_keeps_the_old_result(tmp_path: Path, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("grader.reports.files.os.replace", fail)
+    monkeypatch.setattr("grader.store.files.os.replace", fail)
     with pytest.raises(NotWritten, match="disk full"):
         write_result(tmp_path, result(message="second"))
     assert read_results(tmp_path)[0].status_message == "first"

@@ -10,7 +10,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from grader.reports.terminal import Progress, class_table, points_lines, points_table
+from grader.examination.points_table import points_lines, points_table
+from grader.reports.terminal import Progress, class_table
 from grader.results import Result, Status, TestStatus, Visibility
 from grader.scoring import Outcome, SuiteTest, score
 from tests.grader.sample_results import ASSIGNMENT, HOSTILE, PASSED, SUITE, result, scored, shown

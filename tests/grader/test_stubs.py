@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from grader.authoring.markers import MarkerError, parse
-from grader.authoring.stubs import MANIFEST, GenerationError, generate, make_stub
+from grader.release.markers import MarkerError, parse
+from grader.release.stubs import MANIFEST, GenerationError, generate, make_stub
 
 SOLUTION = '''\
 """A small exercise."""

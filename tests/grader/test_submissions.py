@@ -103,7 +103,10 @@ def test_a_folder_of_folders_files_and_archives_is_a_class(tmp_path: Path) -> No
         ({"alice.py": SELF, "bob/work.py": CROSS}, ["alice.py", "bob"]),
         ({"alice.py": SELF, "bob.zip": b""}, ["alice.py", "bob.zip"]),
         ({"Self-Attention (1).py": SELF, "old/x.py": SELF}, ["class"]),
-        ({"exercises/self_attention.py": SELF, "grader/cli.py": "x = 1", "conftest.py": ""}, ["class"]),
+        (
+            {"exercises/self_attention.py": SELF, "grader/cli.py": "x = 1", "conftest.py": ""},
+            ["class"],
+        ),
         ({"alice/deeper/self_attention.py": SELF}, ["alice"]),
         ({"self_attention.py": SELF, **dict.fromkeys(CLASS[:2], SELF)}, ["class"]),
         ({"self_attention.py": SELF, **dict.fromkeys(CLASS, SELF)}, ["alice", "bob", "carol", FILE]),

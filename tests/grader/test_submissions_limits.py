@@ -12,7 +12,7 @@ import pytest
 
 from grader.assignment import load_assignment
 from grader.submissions import Submission, apart, read_submissions
-from grader.submissions.apart import Unread, each
+from grader.submissions.sandboxed_parse import Unread, each
 
 ASSIGNMENT = load_assignment(Path(__file__).resolve().parents[2])
 SELF = "class SelfAttention:\n    pass\n"

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grader.assignment import Assignment, Exercise
-from grader.reports.text import figure, overridden
-from grader.results import ExerciseScore, Result, TestResult, TestStatus, Visibility
-from grader.text import visible
+from grader.results import ExerciseScore, Result, TestResult, TestStatus, Visibility, overridden
+from grader.text import figure, visible
 
 BONUS = "-bonus"  # bonus exercises are an nbgrader assignment of their own: a column of their own
 _MOST_FAILURES = 4  # a cell tells so many different ones in full

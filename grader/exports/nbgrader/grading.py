@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from grader.journal import NAME as JOURNAL
-from grader.reports.files import ResultsError, read_result
 from grader.results import Result, Status
+from grader.store.files import ResultsError, read_result
+from grader.store.journal import NAME as JOURNAL
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = Path("headstart") / "results"  # in a course, a folder for each assignment

@@ -8,7 +8,7 @@ from typing import Any
 from nbgrader.api import Gradebook, MissingEntry  # type: ignore[import-untyped]
 from nbgrader.plugins import ExportPlugin  # type: ignore[import-untyped]
 
-from grader.reports.files import cell
+from grader.store.files import cell
 
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),

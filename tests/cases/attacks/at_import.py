@@ -1,6 +1,6 @@
 """While the file is imported: ending the process, and tampering with everything that can be reached."""
 
-from grader.authoring.attacks import Code, Scene, attack
+from grader.redteam.corpus import Code, Scene, attack
 
 WRONG_AS_EVER = "attention weights"  # the attack has no effect, and the honest code is judged
 
@@ -187,7 +187,7 @@ def answers_replaced(scene: Scene) -> str:
     return scene.at_import("""
         import sys, torch
 
-        worker = sys.modules["grader.candidate.worker"]
+        worker = sys.modules["grader.sandbox.worker"]
         honest = worker.encode
 
         def encode(value):
@@ -244,7 +244,7 @@ def a11_finds_the_reference(scene: Scene) -> str:
         """
         import gc, sys
 
-        WANTED = ("oracle", "tests.", "solutions", "grader.examination", "grader.scoring", "grader.engines")
+        WANTED = ("oracle", "tests.", "solutions", "grader.examination", "grader.scoring", "grader.run")
 
         def find():
             for name in sys.modules:

@@ -1,6 +1,6 @@
 """While the code is called: never ending, ending badly, staying behind, and cheating by circumstance."""
 
-from grader.authoring.attacks import Code, Scene, attack
+from grader.redteam.corpus import Code, Scene, attack
 
 WRONG_AS_EVER = "attention weights"
 RIGHT_ANSWER = """

@@ -8,7 +8,7 @@ import stat
 import warnings
 import zipfile
 
-from grader.authoring.attacks import FILE, Code, Scene, attack
+from grader.redteam.corpus import FILE, Code, Scene, attack
 
 WRONG_AS_EVER = "attention weights"
 

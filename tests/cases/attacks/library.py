@@ -1,6 +1,6 @@
 """The library's own attention, reached in other ways than by its name: worth nothing in this exercise."""
 
-from grader.authoring.attacks import Code, Scene, attack
+from grader.redteam.corpus import Code, Scene, attack
 
 REFUSED = "refused in this exercise"
 CLASS = """
@@ -168,7 +168,7 @@ def library_with_the_watch_turned_off(scene: Scene) -> str:
     """Disarms what watches over the library's functions, then calls one."""
     return using("""
 import sys
-watching = sys.modules["grader.candidate.watching"]
+watching = sys.modules["grader.candidate.observation"]
 watching._KERNELS = ()
 def library(q, k, v, allowed):
     watching._armed = frozenset()

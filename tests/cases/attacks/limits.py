@@ -1,6 +1,6 @@
 """Using too much: memory, processes, threads, files, output, processor time."""
 
-from grader.authoring.attacks import Scene, attack
+from grader.redteam.corpus import Scene, attack
 
 
 @attack(says="MiB of memory")

@@ -1,6 +1,6 @@
 """What comes back is not what it claims to be: values, parameters, and the object itself."""
 
-from grader.authoring.attacks import Code, Scene, attack
+from grader.redteam.corpus import Code, Scene, attack
 
 WRONG_AS_EVER = "attention weights"
 

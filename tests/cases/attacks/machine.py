@@ -1,6 +1,6 @@
 """The machine and the others: files, processes, the network, the grader, the host, the neighbours."""
 
-from grader.authoring.attacks import Scene, attack
+from grader.redteam.corpus import Scene, attack
 
 CLOSED = "closed to it|No such file|Permission denied|Operation not permitted|No such process|Read-only file system"
 OTHERS = """

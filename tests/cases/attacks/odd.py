@@ -2,7 +2,7 @@
 
 import json
 
-from grader.authoring.attacks import FILE, Code, Scene, attack
+from grader.redteam.corpus import FILE, Code, Scene, attack
 
 RIGHT = Code.RIGHT
 

@@ -1,6 +1,6 @@
 """What people and programs read afterwards: messages, the table, scores.csv, a CI service's log."""
 
-from grader.authoring.attacks import FILE, Code, Scene, attack
+from grader.redteam.corpus import FILE, Code, Scene, attack
 
 WRONG_AS_EVER = "attention weights"
 

@@ -1,6 +1,6 @@
 """The connection to the examiner: forged, broken and enormous frames on every descriptor."""
 
-from grader.authoring.attacks import Scene, attack
+from grader.redteam.corpus import Scene, attack
 
 FRAMES = """
 import json, os, struct
@@ -168,7 +168,7 @@ def answers_prepared(scene: Scene) -> str:
     """Patches the function that writes frames, to write each one twice with another value."""
     return FRAMES + scene.at_import("""
         import sys
-        wire = sys.modules["grader.candidate.wire"]
+        wire = sys.modules["grader.sandbox.wire"]
         honest = wire.send_frame
         wire.send_frame = lambda connection, header, payload, *rest: honest(
             connection, header.replace(b'"ok":null', b'"ok":true'), payload, *rest

@@ -148,7 +148,7 @@ def rare_system_call(known):
 
 
 def turn_off_watch(known):
-    sys.modules["grader.candidate.watching"]._armed = frozenset()
+    sys.modules["grader.candidate.observation"]._armed = frozenset()
     return "nothing is refused any more"
 
 

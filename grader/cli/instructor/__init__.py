@@ -1,0 +1,1 @@
+"""The instructor's commands: not in a student's copy."""

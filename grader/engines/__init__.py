@@ -1,1 +1,0 @@
-"""Where submissions are graded: each engine takes the same work and yields the same results."""

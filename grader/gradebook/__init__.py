@@ -1,1 +1,0 @@
-"""What is kept of a graded class: how it was run, what was decided by hand, what grading again changed."""

@@ -1,0 +1,1 @@
+"""The wall measured: known attacks, tried at every level of isolation."""

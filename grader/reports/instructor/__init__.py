@@ -1,0 +1,1 @@
+"""What only an instructor is shown: not in a student's copy."""

@@ -1,0 +1,1 @@
+"""Grading and grading again: from submissions to results in a folder."""

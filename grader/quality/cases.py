@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment
-from grader.release.markers import parse
 from grader.submissions import Submission, read_submissions
 
 
@@ -78,20 +79,74 @@ def _mistake(
 
 
 def load_lookalikes(folder: Path, assignment: Assignment) -> list[LookAlike]:
-    """All of ``folder/<id>/``. Raises CaseError for one without a proper about.toml."""
-    found = []
-    for path in sorted(folder.glob("*/about.toml")):
-        about = tomllib.loads(path.read_text(encoding="utf-8"))
-        try:
-            exercises, what, refused = about["exercises"], about["what"], about.get("refused", False)
-        except KeyError as error:
-            raise CaseError(f"{path} lacks {error}. Add that key.") from error
-        unknown = [name for name in exercises if name not in assignment.exercises]
-        if unknown:
-            raise CaseError(f"{path}: there is no exercise {unknown[0]!r}. Name one of the assignment's.")
-        submission = read_submissions(path.parent, assignment)[0]
-        found.append(LookAlike(path.parent.name, tuple(exercises), what, refused, submission))
-    return found
+    """All of ``folder/<exercise>/``: ``<id>.py``, or a folder ``<id>`` for one of several files.
+
+    The exercise's file begins with a header, which is no part of the answer (see :func:`_parted`).
+    Raises CaseError for one without a proper header.
+    """
+    headers: dict[str, _Header] = {}
+    with tempfile.TemporaryDirectory() as collected:
+        for path in _cases(folder):
+            exercise = _known((path.parent.name,), assignment, path)[0]
+            home = Path(collected, path.stem, assignment.exercises[exercise].file)
+            if path.stem in headers:
+                raise CaseError(f"{path}: two look-alikes are called {path.stem!r}. Rename one.")
+            if path.is_dir():
+                shutil.copytree(path, home.parent, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                home.parent.mkdir()
+                shutil.copyfile(path, home)
+            if not home.is_file():
+                raise CaseError(f"{path} holds no {home.name}. Put the answer there, below its header.")
+            header, answer = _parted(home.read_text(encoding="utf-8"), path, exercise)
+            _known(header.exercises, assignment, path)
+            home.write_text(answer, encoding="utf-8")
+            headers[path.stem] = header
+        submissions = read_submissions(Path(collected), assignment) if headers else []
+    return [
+        LookAlike(read.id, header.exercises, header.what, header.refused, read)
+        for read in submissions
+        if (header := headers[read.id])
+    ]
+
+
+def _known(exercises: tuple[str, ...], assignment: Assignment, path: Path) -> tuple[str, ...]:
+    for name in exercises:
+        if name not in assignment.exercises:
+            raise CaseError(f"{path}: there is no exercise {name!r}. Name one of the assignment's.")
+    return exercises
+
+
+def _cases(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.glob("*/*")):
+        if path.suffix == ".py" or (path.is_dir() and path.name != "__pycache__"):
+            yield path
+
+
+@dataclass(frozen=True)
+class _Header:
+    what: str
+    exercises: tuple[str, ...]
+    refused: bool
+
+
+def _parted(text: str, path: Path, exercise: str) -> tuple[_Header, str]:
+    """The header and the answer below it.
+
+    The header is the comment at the very top: a line that says what is unusual, then, where need be,
+    ``# exercises: one, another`` (otherwise the folder's) and ``# refused: yes``.
+    """
+    lines = text.splitlines(keepends=True)
+    end = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    what, *others = [line.removeprefix("#").strip() for line in lines[:end]] or [""]
+    keys = dict(line.split(": ", 1) for line in others if ": " in line)
+    if not what or len(keys) < len(others) or not keys.keys() <= {"exercises", "refused"}:
+        raise CaseError(
+            f"{path} does not begin with a proper header. Say in a comment on its first line what is unusual "
+            "about it, and below that at most `# exercises: ...` and `# refused: yes`."
+        )
+    exercises = tuple(name.strip() for name in keys.get("exercises", exercise).split(","))
+    return _Header(what, exercises, keys.get("refused") == "yes"), "".join(lines[end:]).lstrip("\n")
 
 
 def as_submission(mistake: Mistake, assignment: Assignment) -> Submission:
@@ -99,8 +154,3 @@ def as_submission(mistake: Mistake, assignment: Assignment) -> Submission:
     (name, text), *_ = mistake.files.items()
     homes = {symbol: name for symbol, home in assignment.homes.items() if home == name}
     return Submission(id=mistake.id, path=Path(name), files={name: text.encode()}, homes=homes)
-
-
-def solution_blocks(solutions: Path) -> int:
-    """How many blocks of the solutions a mistake can be made in."""
-    return sum(len(parse(path.read_text(encoding="utf-8"), path.name)) for path in solutions.glob("*.py"))

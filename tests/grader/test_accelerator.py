@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +12,11 @@ import torch
 from kinds import SAMPLES, same
 from project import ROOT, Project, Ran, copied, hand_in, replace, results, run
 
+from grader.assignment import load_assignment
 from grader.candidate.accelerator import Accelerator, real_accelerator
 from grader.candidate.faults import CandidateError, StudentError
 from grader.candidate.interface import Candidate, Model
+from grader.quality.cases import load_lookalikes
 from grader.sandbox.isolated import isolated_candidate
 from grader.sandbox.launch import ColdStarter, launcher
 
@@ -228,8 +229,11 @@ def graded(project: Project) -> dict[str, dict[str, Any]]:
         replace(file, old, new)
         if name in USES:
             replace(file, *USES[name])
-    for name in LOOKALIKES:
-        shutil.copytree(ROOT / "tests/cases/lookalikes" / name, folder / name)
+    for case in load_lookalikes(ROOT / "tests/cases/lookalikes", load_assignment(ROOT)):
+        if case.id in LOOKALIKES:
+            (folder / case.id).mkdir()
+            for name, content in case.submission.files.items():
+                (folder / case.id / name).write_bytes(content)
     _succeeded(project.run("grade", folder, "--out", out, "--jobs", "1"))
     return results(out)
 

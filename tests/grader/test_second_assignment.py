@@ -128,11 +128,9 @@ aspect = "parity"
 old = '''(scores - scores.amax(-1, keepdim=True)).exp()'''
 new = '''scores.exp()'''
 """,
-    "tests/cases/lookalikes/softmax-logsumexp/about.toml": """\
-exercises = ["softmax"]
-what = "by way of logsumexp"
-""",
-    "tests/cases/lookalikes/softmax-logsumexp/softmax.py": """\
+    "tests/cases/lookalikes/softmax/softmax-logsumexp.py": """\
+# by way of logsumexp
+
 import torch
 
 

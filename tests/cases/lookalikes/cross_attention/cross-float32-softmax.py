@@ -1,0 +1,24 @@
+# the softmax runs in float32 and is cast back
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class CrossAttention(nn.Module):
+    def __init__(self, d_model, d_k=None):
+        super().__init__()
+        self.d_k = d_model if d_k is None else d_k
+        self.W_Q = nn.Linear(d_model, self.d_k, bias=False)
+        self.W_K = nn.Linear(d_model, self.d_k, bias=False)
+        self.W_V = nn.Linear(d_model, self.d_k, bias=False)
+
+    def forward(self, query_input, key_value_input, mask=None):
+        q, k, v = self.W_Q(query_input), self.W_K(key_value_input), self.W_V(key_value_input)
+        scores = torch.matmul(q, k.transpose(1, 2)) / math.sqrt(self.d_k)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
+        weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)
+        return torch.matmul(weights, v), weights

@@ -1,0 +1,24 @@
+# scores are multiplied by the mask, and a large negative number is put where it is 0
+
+import math
+
+from torch import nn
+
+
+class CrossAttention(nn.Module):
+    def __init__(self, d_model, d_k=None):
+        super().__init__()
+        self.d_k = d_model if d_k is None else d_k
+        self.W_Q = nn.Linear(d_model, self.d_k, bias=False)
+        self.W_K = nn.Linear(d_model, self.d_k, bias=False)
+        self.W_V = nn.Linear(d_model, self.d_k, bias=False)
+
+    def forward(self, query_input, key_value_input, mask=None):
+        q = self.W_Q(query_input)
+        k, v = self.W_K(key_value_input), self.W_V(key_value_input)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+        if mask is not None:
+            allowed = (mask != 0).to(scores.dtype)
+            scores = scores * allowed + (1 - allowed) * -1e9
+        weights = scores.softmax(dim=-1)
+        return weights @ v, weights

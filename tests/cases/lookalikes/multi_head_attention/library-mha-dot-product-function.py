@@ -1,0 +1,39 @@
+# F.scaled_dot_product_attention mixes the values, only the weights are written out
+# refused: yes
+
+import math
+
+import torch.nn.functional as F
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{num_heads} heads cannot share {d_model} features evenly")
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.d_k = d_model // num_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def split_heads(self, x, batch_size):
+        return x.view(batch_size, -1, self.num_heads, self.d_k).transpose(1, 2)
+
+    def forward(self, query, key, value, mask=None):
+        batch_size = query.size(0)
+        q = self.split_heads(self.W_Q(query), batch_size)
+        k = self.split_heads(self.W_K(key), batch_size)
+        v = self.split_heads(self.W_V(value), batch_size)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+        if mask is not None:
+            mask = (mask.unsqueeze(1) if mask.dim() == 3 else mask) != 0
+            scores = scores.masked_fill(~mask, -math.inf)
+        weights = scores.softmax(dim=-1)
+        p = self.dropout.p if self.training else 0.0
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p)
+        return self.W_O(heads.transpose(1, 2).flatten(2)), weights

@@ -1,0 +1,46 @@
+# the weights after dropout are used and returned
+# exercises: split_heads, multi_head_attention
+
+import math
+
+from torch import nn
+
+
+def attention(query, key, value, mask=None, dropout=None):
+    d_k = query.size(-1)
+    scores = query @ key.transpose(-2, -1) / math.sqrt(d_k)
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    weights = scores.softmax(dim=-1)
+    if dropout is not None:
+        weights = dropout(weights)
+    return weights @ value, weights
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{num_heads} heads cannot share {d_model} features evenly")
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.d_k = d_model // num_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def split_heads(self, x, batch_size):
+        return x.view(batch_size, -1, self.num_heads, self.d_k).transpose(1, 2)
+
+    def forward(self, query, key, value, mask=None):
+        batch_size = query.size(0)
+        q = self.split_heads(self.W_Q(query), batch_size)
+        k = self.split_heads(self.W_K(key), batch_size)
+        v = self.split_heads(self.W_V(value), batch_size)
+        if mask is not None and mask.dim() == 3:
+            mask = mask.unsqueeze(1)
+        x, weights = attention(q, k, v, mask=mask, dropout=self.dropout)
+        x = x.transpose(1, 2).contiguous().view(batch_size, -1, self.num_heads * self.d_k)
+        return self.W_O(x), weights

@@ -1,0 +1,37 @@
+# heads are windows of d_k features, d_k apart
+# exercises: split_heads, multi_head_attention
+
+import math
+
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{num_heads} heads cannot share {d_model} features evenly")
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.d_k = d_model // num_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def split_heads(self, x, batch_size):
+        return x.unfold(2, self.d_k, self.d_k).permute(0, 2, 1, 3)
+
+    def forward(self, query, key, value, mask=None):
+        batch_size = query.size(0)
+        q = self.split_heads(self.W_Q(query), batch_size)
+        k = self.split_heads(self.W_K(key), batch_size)
+        v = self.split_heads(self.W_V(value), batch_size)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+        if mask is not None:
+            mask = mask[:, None] if mask.dim() == 3 else mask
+            scores = scores.masked_fill(mask == 0, -math.inf)
+        weights = scores.softmax(dim=-1)
+        heads = self.dropout(weights) @ v
+        return self.W_O(heads.permute(0, 2, 1, 3).reshape_as(query)), weights

@@ -8,7 +8,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.assignment import Assignment
 from grader.submissions import Submission, read_submissions
@@ -27,7 +28,6 @@ class Mistake:
     what: str
     diagnosis: str
     aspect: str
-    source: str
     files: Mapping[str, str]
 
 
@@ -42,40 +42,90 @@ class LookAlike:
     submission: Submission
 
 
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Change(_Table):
+    old: str
+    new: str
+
+
+class _Written(_Table):
+    """A mistake as written: ``id`` without the exercise, ``exercises`` where it is not the folder's only."""
+
+    id: str
+    what: str
+    diagnosis: str
+    aspect: str
+    exercises: tuple[str, ...] = ()
+    change: tuple[_Change, ...]
+
+
+class _File(_Table):
+    mistake: tuple[_Written, ...] = ()
+
+
 def load_mistakes(folder: Path, solutions: Path, assignment: Assignment) -> list[Mistake]:
-    """All of ``folder/<exercise>/*.toml``. Raises CaseError for one that does not fit the solutions."""
+    """All of ``folder/<exercise>/*.toml``, exercise by exercise in the assignment's order.
+
+    A mistake that is made alike in several exercises stands once, with ``exercises``. Its id in each
+    begins with what ``folder/prefixes.toml`` says, or with the exercise's name.
+
+    Raises CaseError for one that does not fit the solutions.
+    """
     originals = {path.name: path.read_text(encoding="utf-8") for path in sorted(solutions.glob("*.py"))}
+    prefixes = _prefixes(folder / "prefixes.toml", assignment)
     found: dict[str, Mistake] = {}
     for path in sorted(folder.glob("*/*.toml")):
-        exercise = path.parent.name
-        if exercise not in assignment.exercises:
-            raise CaseError(f"{path}: there is no exercise {exercise!r}. Name the folder after one.")
-        for table in tomllib.loads(path.read_text(encoding="utf-8")).get("mistake", []):
-            mistake = _mistake(table, exercise, originals, assignment, path)
-            if mistake.id in found:
-                raise CaseError(f"{path}: two mistakes are called {mistake.id!r}. Give each its own id.")
-            found[mistake.id] = mistake
-    return list(found.values())
-
-
-def _mistake(
-    table: Mapping[str, Any], exercise: str, originals: Mapping[str, str], assignment: Assignment, path: Path
-) -> Mistake:
-    home = assignment.exercises[exercise].file
-    try:
-        text = originals[home]
-        for change in table["change"]:
-            count = text.count(change["old"])
-            if count != 1:
-                raise CaseError(
-                    f"{path}: {table['id']}: the text to change occurs {count} times in {home}, not once: "
-                    f"{change['old'][:60]!r}. Copy it from the solution, with enough around it."
+        for written in _read(path).mistake:
+            for exercise in _known(written.exercises or (path.parent.name,), assignment, path):
+                home = assignment.exercises[exercise].file
+                id = f"{prefixes[exercise]}-{written.id}"
+                if id in found:
+                    raise CaseError(f"{path}: two mistakes are called {id!r}. Give each its own id.")
+                text = _changed(originals, home, written, f"{path}: {id}")
+                found[id] = Mistake(
+                    id, exercise, written.what, written.diagnosis, written.aspect, {home: text}
                 )
-            text = text.replace(change["old"], change["new"])
-        named = {key: str(table[key]) for key in ("id", "what", "diagnosis", "aspect")}
-    except KeyError as error:
-        raise CaseError(f"{path}: a mistake lacks {error}. Add that key.") from error
-    return Mistake(exercise=exercise, source=table.get("source", ""), files={home: text}, **named)
+    order = list(assignment.exercises)
+    return sorted(found.values(), key=lambda mistake: order.index(mistake.exercise))
+
+
+def _prefixes(path: Path, assignment: Assignment) -> dict[str, str]:
+    given = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {name: given.get(name, name.replace("_", "-")) for name in assignment.exercises}
+
+
+def _read(path: Path) -> _File:
+    try:
+        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise CaseError(f"{path}: {place}: {problem['msg']}. Mend that key.") from error
+
+
+def _known(exercises: tuple[str, ...], assignment: Assignment, path: Path) -> tuple[str, ...]:
+    for name in exercises:
+        if name not in assignment.exercises:
+            raise CaseError(f"{path}: there is no exercise {name!r}. Name one of the assignment's.")
+    return exercises
+
+
+def _changed(originals: Mapping[str, str], home: str, written: _Written, where: str) -> str:
+    if home not in originals:
+        raise CaseError(f"{where}: there is no solution {home} to change. Write it first.")
+    text = originals[home]
+    for change in written.change:
+        count = text.count(change.old)
+        if count != 1:
+            raise CaseError(
+                f"{where}: the text to change occurs {count} times in {home}, not once: "
+                f"{change.old[:60]!r}. Copy it from the solution, with enough around it."
+            )
+        text = text.replace(change.old, change.new)
+    return text
 
 
 def load_lookalikes(folder: Path, assignment: Assignment) -> list[LookAlike]:
@@ -108,13 +158,6 @@ def load_lookalikes(folder: Path, assignment: Assignment) -> list[LookAlike]:
         for read in submissions
         if (header := headers[read.id])
     ]
-
-
-def _known(exercises: tuple[str, ...], assignment: Assignment, path: Path) -> tuple[str, ...]:
-    for name in exercises:
-        if name not in assignment.exercises:
-            raise CaseError(f"{path}: there is no exercise {name!r}. Name one of the assignment's.")
-    return exercises
 
 
 def _cases(folder: Path) -> Iterator[Path]:

@@ -111,7 +111,7 @@ def test_large_scores(candidate):
 ''',
     "tests/cases/mistakes/softmax/numbers.toml": """\
 [[mistake]]
-id = "softmax-undivided"
+id = "undivided"
 what = "nothing is divided"
 diagnosis = "no-shares"
 aspect = "parity"
@@ -120,7 +120,7 @@ old = '''powers / powers.sum(-1, keepdim=True)'''
 new = '''powers'''
 
 [[mistake]]
-id = "softmax-overflow"
+id = "overflow"
 what = "the highest score is not taken off"
 diagnosis = "overflow"
 aspect = "parity"

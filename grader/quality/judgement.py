@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -46,9 +46,15 @@ def judge_suites(
         killed = laboratory.kill(mistakes, done)
         spared = laboratory.spare(lookalikes, done)
     write_matrix(root / "build", suite.tests, killed, seed)
-    kept = cases / "kept.toml"
-    reasons = tomllib.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
-    return [_killed(killed), _named(killed), _needed(suite, killed, reasons), _spared(spared)]
+    kept = _kept(cases / "kept.toml")
+    return [_killed(killed), _named(killed), _needed(suite, killed, kept), _spared(spared)]
+
+
+def _kept(path: Path) -> set[str]:
+    """The tests that stay for a reason given: ``[tests]`` names for each one of ``[reasons]``."""
+    table = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    reasons = table.get("reasons", {})
+    return {test for test, reason in table.get("tests", {}).items() if reason in reasons}
 
 
 def _killed(killed: list[Killed]) -> Check:
@@ -68,7 +74,7 @@ def _named(killed: list[Killed]) -> Check:
     return Check("mistakes named", enough, seen)
 
 
-def _needed(suite: Suite, killed: list[Killed], reasons: Mapping[str, str]) -> Check:
+def _needed(suite: Suite, killed: list[Killed], kept: set[str]) -> Check:
     """Whether each test catches a mistake that few others do, or somebody has said why it stays."""
     fewest: dict[str, int] = {}
     for kill in killed:
@@ -79,7 +85,7 @@ def _needed(suite: Suite, killed: list[Killed], reasons: Mapping[str, str]) -> C
     measured = {exercise for exercise, count in counts.items() if count >= ENOUGH}
     functions = {test.id.partition("[")[0] for test in suite.tests if test.exercise in measured}
     common = sorted(f for f in functions if fewest.get(f, FEW + 1) > FEW)
-    silent = [f for f in common if f.rpartition("::")[2] not in reasons]
+    silent = [f for f in common if f.rpartition("::")[2] not in kept]
     seen = f"{len(functions) - len(common)} of {len(functions)} catch what few others do"
     seen += f", {len(common) - len(silent)} more stay for a reason given"
     if silent:

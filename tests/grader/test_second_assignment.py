@@ -137,7 +137,13 @@ import torch
 def softmax(scores):
     return (scores - scores.logsumexp(-1, keepdim=True)).exp()
 """,
-    "tests/cases/kept.toml": 'test_shares_add_up = "It is what students start with."\n',
+    "tests/cases/kept.toml": """\
+[reasons]
+first-step = "It is what students start with."
+
+[tests]
+test_shares_add_up = "first-step"
+""",
 }
 
 

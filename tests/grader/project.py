@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = ("self_attention.py", "cross_attention.py", "multi_head_attention.py")
 SMALL_SUITE = '''\
 from grader.examination.marks import aspect
-from tests.support.checks import both_agree, has_shape
+from tests.support.checks import assert_attention_close, assert_shape
 from tests.support.layers import Layer, MultiHeadAttentionLayer
 
 
@@ -31,14 +31,14 @@ from tests.support.layers import Layer, MultiHeadAttentionLayer
 def test_the_formula_once_more(layer: Layer) -> None:
     """With other numbers, output and weights follow the formula, too."""
     trial = layer.trial()
-    both_agree(trial.run(), trial.expected())
+    assert_attention_close(trial.run(), trial.expected())
 
 
 @aspect("shapes", split_heads=6)
 def test_three_heads(layer: MultiHeadAttentionLayer) -> None:
     """Three heads get four features each."""
     x = layer.draw.normal(2, 5, 12).float()
-    has_shape(layer.split(x, layer.fit(heads=3, d_k=4)), (2, 3, 5, 4), "the result")
+    assert_shape(layer.split(x, layer.fit(heads=3, d_k=4)), (2, 3, 5, 4), "the result")
 '''
 _COPIED = (
     *(

@@ -11,7 +11,13 @@ from grader.candidate.faults import StudentError
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
-from tests.support.checks import agrees, as_attention, both_agree, equals, has_shape
+from tests.support.checks import (
+    as_attention,
+    assert_attention_close,
+    assert_close,
+    assert_equal,
+    assert_shape,
+)
 from tests.support.layers import Layer, answers
 
 
@@ -29,7 +35,7 @@ def test_the_parameters_are_the_promised_ones(layer: Layer) -> None:
     for name, shape in promised.items():
         if name not in found:
             raise WrongAnswer(f"there is no parameter {name}; those there are: {', '.join(found) or 'none'}.")
-        has_shape(found[name], shape, f"the parameter {name}", "out x in")
+        assert_shape(found[name], shape, f"the parameter {name}", "out x in")
     extra = sorted(set(found) - set(promised))
     if extra:
         raise WrongAnswer(f"there are parameters that were not asked for: {', '.join(extra)}.")
@@ -48,7 +54,7 @@ def test_every_projection_has_a_matrix_of_its_own(layer: Layer) -> None:
     layer.trial()
     for name, value in first.model.parameters().items():
         if name in first.parameters:
-            equals(value, first.parameters[name], f"{name}, after other matrices were set,")
+            assert_equal(value, first.parameters[name], f"{name}, after other matrices were set,")
 
 
 @aspect(
@@ -81,8 +87,8 @@ def test_inputs_and_mask_are_left_alone(layer: Layer, form: str, dtype: str) -> 
     mask = masks.drawn(layer.draw, form, trial.sizes, dtype)
     seen = trial.model.watch("forward", *trial.inputs, mask=mask)
     for name, before, after in zip(layer.input_names, trial.inputs, seen.args, strict=True):
-        equals(after, before, f"the input {name}, after the call,")
-    equals(seen.kwargs["mask"], mask, "the mask, after the call,")
+        assert_equal(after, before, f"the input {name}, after the call,")
+    assert_equal(seen.kwargs["mask"], mask, "the mask, after the call,")
     as_attention(seen.value)
 
 
@@ -106,7 +112,7 @@ def test_the_dtype_of_the_input_is_kept(layer: Layer, dtype: torch.dtype) -> Non
     masked = {} if mask is None else {"mask": mask}
     usual = as_attention(trial.model.to(dtype=torch.float32)(*(x.float() for x in trial.inputs), **masked))
     coarse, fine = (usual, found) if dtype is torch.float64 else (found, usual)
-    agrees(coarse.output, fine.output, "the output in the coarser of the two dtypes")
+    assert_close(coarse.output, fine.output, "the output in the coarser of the two dtypes")
 
 
 @aspect(
@@ -125,7 +131,7 @@ def test_calls_do_not_remember_one_another(layer: Layer) -> None:
     asked = [(trial, mask), (trial, None), (moved, None), (alike, None), (trial, mask)]
     fresh = [(replace(call.twin(), inputs=call.inputs), after) for call, after in asked]
     for found, alone in zip(answers(*asked), answers(*fresh), strict=True):
-        both_agree(found, alone)
+        assert_attention_close(found, alone)
 
 
 @aspect(
@@ -159,7 +165,7 @@ def test_the_constructor_takes_its_arguments_by_name(layer: Layer) -> None:
     for name, parameter in by_place.items():
         if name not in by_name:
             raise WrongAnswer(f"built by name, the layer has no parameter {name}.")
-        has_shape(by_name[name], tuple(parameter.shape), f"the parameter {name}")
+        assert_shape(by_name[name], tuple(parameter.shape), f"the parameter {name}")
 
 
 @aspect(
@@ -179,7 +185,7 @@ def test_arguments_can_be_given_by_name_or_by_place(layer: Layer) -> None:
     usual = (trial.model, trial.inputs, {"mask": mask})
     *found, wanted = map(as_attention, layer.candidate.together([by_name, by_place, usual]))
     for answer in found:
-        both_agree(answer, wanted)
+        assert_attention_close(answer, wanted)
 
 
 @aspect(

@@ -16,7 +16,7 @@ from grader.candidate.interface import Call, Model
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
-from tests.support.checks import agrees, as_attention, both_agree
+from tests.support.checks import as_attention, assert_attention_close, assert_close
 from tests.support.layers import Layer, MultiHeadAttentionLayer, Trial
 from tests.support.oracle import Attention
 
@@ -64,7 +64,7 @@ def test_the_answer_is_the_same_on_the_accelerator(layer: Layer, accelerator: Ac
     trial = layer.trial()
     mask = drawn(layer, form)
     expected = trial.run(mask)
-    both_agree(watched(moved(trial), accelerator, mask), expected)
+    assert_attention_close(watched(moved(trial), accelerator, mask), expected)
 
 
 @aspect(
@@ -80,9 +80,9 @@ def test_a_layer_that_was_used_can_be_moved(layer: Layer, accelerator: Accelerat
     mask = drawn(layer, "query x key")
     expected = trial.run(mask)
     trial.model.to(device=ACCELERATOR)
-    both_agree(watched(trial, accelerator, mask), expected)
+    assert_attention_close(watched(trial, accelerator, mask), expected)
     trial.model.to(device="cpu")
-    both_agree(trial.run(mask), expected)
+    assert_attention_close(trial.run(mask), expected)
 
 
 @aspect(
@@ -101,7 +101,7 @@ def test_half_precision_on_the_accelerator(layer: Layer, accelerator: Accelerato
     there.model.to(device=ACCELERATOR, dtype=dtype)
     found = watched(there, accelerator)
     for name, part, usual in zip(found._fields, found, expected, strict=True):
-        agrees(part.to(usual.dtype), usual, f"the {name}")
+        assert_close(part.to(usual.dtype), usual, f"the {name}")
         if part.dtype is not usual.dtype:
             raise WrongAnswer(f"the {name} came back as {part.dtype}, on the CPU it is {usual.dtype}.")
 
@@ -126,7 +126,7 @@ def test_gradients_on_the_accelerator(layer: Layer, accelerator: Accelerator, fo
             continue
         if found is None:
             raise WrongAnswer(f"no gradient reaches {name}.")
-        agrees(found, expected, f"the gradient for {name}", slack=3)
+        assert_close(found, expected, f"the gradient for {name}", slack=3)
 
 
 def gradients(trial: Trial, cotangent: Tensor, mask: Tensor | None) -> dict[str, Tensor | None]:
@@ -152,7 +152,7 @@ def test_dropout_on_the_accelerator(layer: Layer, accelerator: Accelerator) -> N
     if torch.equal(first, second):
         raise WrongAnswer("two calls in train mode with dropout=0.5 gave the same output.")
     there.model.eval()
-    both_agree(watched(there, accelerator), expected)
+    assert_attention_close(watched(there, accelerator), expected)
 
 
 @aspect("device", split_heads=0.5, hint="Does splitting need any tensor besides its input?")
@@ -168,4 +168,4 @@ def test_heads_are_split_on_the_accelerator(
     found = stayed(model.watch("split_heads", x, x.shape[0]), accelerator)
     if not isinstance(found, Tensor):
         raise WrongAnswer(f"split_heads returned {type(found).__name__}, it must return one tensor.")
-    agrees(found, expected, "the result")
+    assert_close(found, expected, "the result")

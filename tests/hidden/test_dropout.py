@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
-from tests.support.checks import agrees, as_attention, equals
+from tests.support.checks import as_attention, assert_close, assert_equal
 from tests.support.layers import Layer, answers
 from tests.support.links import Links
 
@@ -19,8 +19,8 @@ def test_eval_mode_drops_nothing(layer: Layer) -> None:
     trial = layer.trial(dropout=0.5)
     without = trial.twin(dropout=0.0)
     first, second, usual = answers((trial, None), (trial, None), (without, None))
-    equals(second.output, first.output, "the output of the second call")
-    agrees(first.output, usual.output, "the output")
+    assert_equal(second.output, first.output, "the output of the second call")
+    assert_close(first.output, usual.output, "the output")
 
 
 @aspect("dropout", multi_head_attention=0.5, hint="What does a probability of 0.0 mean for your dropout?")
@@ -29,7 +29,7 @@ def test_probability_zero_drops_nothing(layer: Layer) -> None:
     trial = layer.trial(dropout=0.0)
     in_eval = trial.output()
     trial.model.train()
-    agrees(trial.output(), in_eval, "the output in train mode")
+    assert_close(trial.output(), in_eval, "the output in train mode")
 
 
 @aspect(
@@ -41,7 +41,7 @@ def test_probability_one_drops_everything(layer: Layer) -> None:
     """With dropout=1.0 in train mode no value gets through: the output is 0."""
     trial = layer.trial(dropout=1.0)
     trial.model.train()
-    agrees(trial.output(), torch.zeros(layer.output_shape(trial.sizes)), "the output")
+    assert_close(trial.output(), torch.zeros(layer.output_shape(trial.sizes)), "the output")
 
 
 @aspect("dropout", multi_head_attention=0.25, hint="Do whole rows, whole columns or whole heads go together?")
@@ -64,10 +64,10 @@ def test_whole_links_are_dropped_and_the_rest_is_scaled_up(layer: Layer, probabi
     """A link between two tokens is dropped whole; one that stays grows by 1/(1-p), so the mean is kept."""
     links = Links(layer, probability)
     first, second = links.effective()
-    agrees(second, first, "what the second half of the features saw of the weights")
+    assert_close(second, first, "what the second half of the features saw of the weights")
     kept = links.weights / (1 - probability)
     dropped = first.abs() < kept / 2
-    agrees(
+    assert_close(
         torch.where(dropped, torch.zeros_like(first), first),
         torch.where(dropped, 0.0, kept),
         "the weights in use",

@@ -8,7 +8,7 @@ from torch import Tensor
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
-from tests.support.checks import agrees, as_attention, has_shape
+from tests.support.checks import as_attention, assert_close, assert_shape
 from tests.support.layers import Layer, Trial
 
 
@@ -25,7 +25,7 @@ def test_gradients_reach_the_inputs_and_every_parameter(layer: Layer, masked: bo
     trial = layer.trial(layer.fit(batch=batch))
     mask = masks.drawn(layer.draw, "batch x query x key", trial.sizes, "int") if masked else None
     cotangent = layer.draw.normal(*layer.output_shape(trial.sizes)).float()
-    _compare(trial, cotangent, mask)
+    _assert_gradients_close(trial, cotangent, mask)
 
 
 @aspect(
@@ -37,16 +37,16 @@ def test_gradients_in_train_mode(layer: Layer) -> None:
     """In train mode, with so little dropout that nothing is dropped, the gradients are the same."""
     trial = layer.trial(dropout=1e-9)
     trial.model.train()
-    _compare(trial, layer.draw.normal(*layer.output_shape(trial.sizes)).float(), None)
+    _assert_gradients_close(trial, layer.draw.normal(*layer.output_shape(trial.sizes)).float(), None)
 
 
-def _compare(trial: Trial, cotangent: Tensor, mask: Tensor | None) -> None:
+def _assert_gradients_close(trial: Trial, cotangent: Tensor, mask: Tensor | None) -> None:
     layer = trial.layer
     found = trial.gradients(cotangent, mask)
-    has_shape(as_attention(found.value).output, layer.output_shape(trial.sizes), "the output")
+    assert_shape(as_attention(found.value).output, layer.output_shape(trial.sizes), "the output")
     reached = dict(zip(layer.input_names, found.inputs or [], strict=False)) | (found.parameters or {})
     for name, expected in trial.expected_gradients(cotangent, mask).items():
         gradient = reached.get(name)
         if gradient is None:
             raise WrongAnswer(f"no gradient reaches {name}.")
-        agrees(gradient, expected, f"the gradient for {name}", slack=3)
+        assert_close(gradient, expected, f"the gradient for {name}", slack=3)

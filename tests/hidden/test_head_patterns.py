@@ -11,9 +11,9 @@ from grader.candidate.interface import Candidate
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import shares
-from tests.support.checks import agrees, equals
+from tests.support.checks import assert_close, assert_equal
 from tests.support.drawing import Draw
-from tests.support.habits import HABITS, as_scores, named_heads, scores_of
+from tests.support.habits import HABITS, as_scores, assert_head_names, scores_of
 
 # (batch, heads, length)
 SIZES = [(2, 3, 5), (1, 3, 5), (2, 1, 4), (3, 3, 4), (2, 4, 4), (2, 3, 2), (4, 2, 12)]
@@ -46,7 +46,7 @@ def test_scores_are_shares_averaged_over_the_queries(
     weights = shares.drawn(draw, batch, heads, length)
     found = scores_of(candidate, weights)
     for name, expected in by_hand(weights).items():
-        agrees(found[name], expected, f"the score {name!r}")
+        assert_close(found[name], expected, f"the score {name!r}")
 
 
 @aspect("parity", head_patterns=0.5, hint="Which token comes before a single one?")
@@ -54,7 +54,7 @@ def test_a_single_token_has_no_previous_one(candidate: Candidate) -> None:
     """With one token, all goes to itself, which is the first; to a previous one goes 0."""
     found = scores_of(candidate, torch.ones(2, 3, 1, 1))
     for name, share in {"diagonal": 1.0, "previous_token": 0.0, "first_token": 1.0}.items():
-        agrees(found[name], torch.full((2, 3), share), f"the score {name!r}")
+        assert_close(found[name], torch.full((2, 3), share), f"the score {name!r}")
 
 
 @aspect("parity", head_patterns=0.75, hint="Does each head get the name that belongs to it?")
@@ -62,15 +62,15 @@ def test_a_single_token_has_no_previous_one(candidate: Candidate) -> None:
 def test_every_head_gets_its_own_name(candidate: Candidate, order: tuple[int, ...]) -> None:
     """Heads are named in their order, each after its own highest score."""
     habits = [HABITS[place] for place in order]
-    named_heads(candidate, heads_with(*habits, share=0.8), habits)
+    assert_head_names(candidate, heads_with(*habits, share=0.8), habits)
 
 
 @aspect("parity", head_patterns=0.75, hint="What if two sentences disagree about a head?")
 def test_a_name_is_for_the_whole_batch(candidate: Candidate) -> None:
     """A head is named after its scores averaged over the batch, not after one sample."""
     first, second = (heads_with(habit, "diagonal", share=1.0) for habit in ("first_token", "previous_token"))
-    named_heads(candidate, torch.cat([first, second, second, second]), ["previous_token", "diagonal"])
-    named_heads(candidate, torch.cat([first, first, first, second]), ["first_token", "diagonal"])
+    assert_head_names(candidate, torch.cat([first, second, second, second]), ["previous_token", "diagonal"])
+    assert_head_names(candidate, torch.cat([first, first, first, second]), ["first_token", "diagonal"])
 
 
 @aspect("contract", head_patterns=1, hint="When is the highest of three low scores not worth a name?")
@@ -88,7 +88,7 @@ def test_a_head_below_the_threshold_is_mixed(
     keywords = {} if threshold is None else {"threshold": threshold}
     expected = ["diagonal" if named else "mixed", "diagonal"]
     both = torch.cat([heads_with("diagonal", share=share), heads_with("diagonal", share=1.0)], dim=1)
-    named_heads(candidate, both, expected, **keywords)
+    assert_head_names(candidate, both, expected, **keywords)
 
 
 @aspect("contract", head_patterns=0.5, hint="Which of your tensors did not come from the input?")
@@ -100,7 +100,7 @@ def test_scores_have_the_dtype_of_the_weights(candidate: Candidate, draw: Draw, 
     for name, expected in by_hand(weights).items():
         if found[name].dtype is not dtype:
             raise WrongAnswer(f"the score {name!r} came back as {found[name].dtype}, the input was {dtype}.")
-        agrees(found[name], expected, f"the score {name!r}")
+        assert_close(found[name], expected, f"the score {name!r}")
 
 
 @aspect("contract", head_patterns=0.5, hint="Which of your lines write into a tensor of the caller's?")
@@ -109,8 +109,8 @@ def test_the_weights_stay_as_they_are(candidate: Candidate, draw: Draw) -> None:
     weights = shares.drawn(draw, 2, 3, 5)
     seen = candidate.apply("pattern_scores", weights)
     as_scores(seen.value)
-    equals(seen.args[0], weights, "the weights, after pattern_scores,")
-    equals(
+    assert_equal(seen.args[0], weights, "the weights, after pattern_scores,")
+    assert_equal(
         candidate.apply("dominant_pattern", weights).args[0], weights, "the weights, after dominant_pattern,"
     )
 
@@ -122,7 +122,7 @@ def test_the_weights_stay_as_they_are(candidate: Candidate, draw: Draw) -> None:
 def test_there_is_one_name_a_head(candidate: Candidate, batch: int, heads: int) -> None:
     """dominant_pattern returns a list of one name for each head, whatever the batch."""
     weights = heads_with(*["previous_token"] * heads, share=0.9).expand(batch, -1, -1, -1).contiguous()
-    named_heads(candidate, weights, ["previous_token"] * heads)
+    assert_head_names(candidate, weights, ["previous_token"] * heads)
 
 
 @aspect("device", head_patterns=0.5, hint="On which device was each of your tensors born?")
@@ -133,7 +133,7 @@ def test_patterns_on_the_accelerator(candidate: Candidate, accelerator: Accelera
     expected = scores_of(candidate, weights)
     seen = candidate.apply_on(ACCELERATOR, "pattern_scores", weights)
     for name, score in as_scores(seen.value).items():
-        agrees(score, expected[name], f"the score {name!r}")
+        assert_close(score, expected[name], f"the score {name!r}")
     if not all(accelerator.holds(device) for device in seen.devices):
         raise WrongAnswer(f"the weights were on {accelerator.phrase}, the scores are on {seen.devices[0]}.")
     names = candidate.apply_on(ACCELERATOR, "dominant_pattern", weights).value

@@ -12,7 +12,7 @@ from grader.candidate.interface import Candidate
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import shares
-from tests.support.checks import agrees, equals
+from tests.support.checks import assert_close, assert_equal
 from tests.support.drawing import Draw
 from tests.support.pictures import Picture, as_picture, number_in
 
@@ -27,10 +27,10 @@ def shown(candidate: Candidate, weights: torch.Tensor, tokens: list[str], **keyw
     return picture
 
 
-def same_weights(picture: Picture, weights: torch.Tensor, tokens: list[str]) -> None:
+def assert_weights_shown(picture: Picture, weights: torch.Tensor, tokens: list[str]) -> None:
     """Raises WrongAnswer unless each heat map holds its head's weights for the first sequence."""
     for head, drawn in enumerate(picture.maps[: weights.shape[1]]):
-        agrees(drawn.by_tokens(tokens), weights[0, head].float(), f"the heat map of head {head}")
+        assert_close(drawn.by_tokens(tokens), weights[0, head].float(), f"the heat map of head {head}")
 
 
 @aspect("shapes", head_plots=1, hint="What if there are fewer heads than asked for, or more, or just one?")
@@ -57,7 +57,7 @@ def test_the_cells_are_the_weights_at_every_size(
 ) -> None:
     """The heat map of head h shows the weights of head h in the first sequence, at every size."""
     weights, tokens = shares.drawn(draw, batch, heads, length), [f"t{place}" for place in range(length)]
-    same_weights(shown(candidate, weights, tokens), weights, tokens)
+    assert_weights_shown(shown(candidate, weights, tokens), weights, tokens)
 
 
 @aspect("contract", head_plots=0.5, hint="Which of the dtypes of PyTorch does NumPy know?")
@@ -65,7 +65,7 @@ def test_the_cells_are_the_weights_at_every_size(
 def test_weights_of_any_dtype_are_drawn(candidate: Candidate, draw: Draw, dtype: torch.dtype) -> None:
     """Weights in float64, bfloat16 and float16 are drawn like any others."""
     weights = shares.drawn(draw, 2, 3, 6).to(dtype)
-    same_weights(shown(candidate, weights, TOKENS), weights, TOKENS)
+    assert_weights_shown(shown(candidate, weights, TOKENS), weights, TOKENS)
 
 
 @aspect("contract", head_plots=1, hint="Cover the plots' order: could you still say which one is head 2?")
@@ -109,7 +109,7 @@ def test_tokens_that_come_twice_keep_their_places(
                 if not upside_down
                 else type(drawn)(**{**vars(drawn), "values": drawn.values.flip(flip)})
             )
-        agrees(drawn.values, weights[0, head], f"the heat map of head {head}")
+        assert_close(drawn.values, weights[0, head], f"the heat map of head {head}")
 
 
 @aspect("contract", head_plots=0.5, hint="Who chooses the colours' range when you do not, and from what?")
@@ -133,7 +133,7 @@ def test_weights_and_tokens_are_left_alone(candidate: Candidate, draw: Draw) -> 
     weights = shares.drawn(draw, 2, 5, 6)
     seen = candidate.apply(PLOT, weights, TOKENS)
     as_picture(seen.value)
-    equals(seen.args[0], weights, "the weights, after the call,")
+    assert_equal(seen.args[0], weights, "the weights, after the call,")
     if seen.args[1] != TOKENS:
         raise WrongAnswer(f"the tokens, after the call, are {seen.args[1]}.")
 
@@ -148,7 +148,7 @@ def test_each_call_draws_a_figure_of_its_own(candidate: Candidate, draw: Draw) -
             raise WrongAnswer(
                 f"there are {len(picture.maps)} heat maps for {heads} heads after earlier calls."
             )
-        same_weights(picture, weights, TOKENS[:length])
+        assert_weights_shown(picture, weights, TOKENS[:length])
 
 
 @aspect("gradients", head_plots=0.5, hint="Does the picture have to be differentiated?")
@@ -156,7 +156,7 @@ def test_weights_may_come_straight_from_a_model(candidate: Candidate, draw: Draw
     """Weights on which gradients hang, as a model returns them, are drawn like any others."""
     weights = shares.drawn(draw, 2, 3, 6)
     picture = as_picture(candidate.gradients(PLOT, weights, TOKENS, cotangents=[None]).value)
-    same_weights(picture, weights, TOKENS)
+    assert_weights_shown(picture, weights, TOKENS)
 
 
 @aspect("device", head_plots=0.5, hint="On which device can NumPy read numbers?")
@@ -167,4 +167,4 @@ def test_weights_on_the_accelerator_are_drawn(
     """Weights that lie on an accelerator are drawn like any others."""
     weights = shares.drawn(draw, 2, 3, 6)
     picture = as_picture(candidate.apply_on(ACCELERATOR, PLOT, weights, TOKENS).value)
-    same_weights(picture, weights, TOKENS)
+    assert_weights_shown(picture, weights, TOKENS)

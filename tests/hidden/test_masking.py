@@ -8,7 +8,7 @@ import torch
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
-from tests.support.checks import agrees, both_agree, equals
+from tests.support.checks import assert_attention_close, assert_close, assert_equal
 from tests.support.layers import Layer, answers
 from tests.support.steep import steep
 
@@ -34,7 +34,7 @@ def test_a_mask_of_any_accepted_form(layer: Layer, form: str, dtype: str) -> Non
     trial = layer.trial()
     mask = masks.drawn(layer.draw, form, trial.sizes, dtype)
     masked, free = trial.weights_with_and_without(mask)
-    agrees(masked, masks.applied(free, mask), "the attention weights")
+    assert_close(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -48,7 +48,7 @@ def test_a_mask_with_an_axis_for_heads(layer: Layer, form: str) -> None:
     trial = layer.trial()
     mask = masks.drawn(layer.draw, form, trial.sizes, "int")
     masked, free = trial.weights_with_and_without(mask)
-    agrees(masked, masks.applied(free, mask), "the attention weights")
+    assert_close(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -65,7 +65,7 @@ def test_a_mask_at_other_sizes(layer: Layer, size: str) -> None:
     trial = layer.trial(layer.fit(**changes))
     mask = masks.drawn(layer.draw, form, trial.sizes, "bool")
     masked, free = trial.weights_with_and_without(mask)
-    agrees(masked, masks.applied(free, mask), "the attention weights")
+    assert_close(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -80,7 +80,7 @@ def test_a_causal_mask(layer: Layer) -> None:
     trial = layer.trial()
     mask = masks.causal(trial.sizes)
     masked, free = trial.weights_with_and_without(mask)
-    agrees(masked, masks.applied(free, mask), "the attention weights")
+    assert_close(masked, masks.applied(free, mask), "the attention weights")
 
 
 @aspect(
@@ -97,10 +97,10 @@ def test_blocked_weights_are_exactly_zero_however_low_the_scores(layer: Layer, l
     mask = masks.drawn(layer.draw, "query x key", trial.sizes)
     found, free = trial.weights_with_and_without(mask)
     blocked = (mask == 0).expand(found.shape)
-    equals(found, found.masked_fill(blocked, 0.0), "the attention weights", rows=blocked)
+    assert_equal(found, found.masked_fill(blocked, 0.0), "the attention weights", rows=blocked)
     # the larger the scores, the fewer digits are left for the rest
     slack = 1000 if low < -1000 else 10
-    agrees(found, masks.applied(free, mask), "the attention weights", slack=slack)
+    assert_close(found, masks.applied(free, mask), "the attention weights", slack=slack)
 
 
 @aspect(
@@ -123,7 +123,7 @@ def test_a_blocked_token_cannot_change_anything(layer: Layer, scale: float) -> N
     before, after = answers((trial, mask), (trial.with_inputs(*moved), mask))
     # in self-attention the replaced token asks, too: its own row may move
     seen = torch.arange(trial.sizes.seq_q) != (hidden if 0 in layer.memory else -1)
-    both_agree(after, trial.shaped(before), rows=seen.expand(trial.sizes.batch, -1))
+    assert_attention_close(after, trial.shaped(before), rows=seen.expand(trial.sizes.batch, -1))
 
 
 @aspect(
@@ -137,7 +137,7 @@ def test_a_mask_of_ones_is_no_mask(layer: Layer) -> None:
     """A mask that allows everything gives the answer of no mask at all."""
     trial = layer.trial()
     ones = torch.ones(trial.sizes.batch, trial.sizes.seq_q, trial.sizes.seq_k)
-    both_agree(*answers((trial, ones), (trial, None)))
+    assert_attention_close(*answers((trial, ones), (trial, None)))
 
 
 @aspect(
@@ -153,7 +153,7 @@ def test_a_single_allowed_key_gets_all_the_weight(layer: Layer) -> None:
     chosen = torch.tensor([layer.draw.integer(0, trial.sizes.seq_k - 1) for _ in range(trial.sizes.seq_q)])
     mask = torch.nn.functional.one_hot(chosen, trial.sizes.seq_k)
     found = trial.weights(mask)
-    agrees(found, mask.expand(found.shape), "the attention weights")
+    assert_close(found, mask.expand(found.shape), "the attention weights")
 
 
 @aspect(
@@ -171,7 +171,7 @@ def test_a_query_that_may_see_nothing_harms_no_other(layer: Layer) -> None:
     seeing = mask.clone()
     seeing[0, 1] = True  # the same for all other queries
     found, usual = answers((trial, mask), (trial, seeing))
-    both_agree(trial.shaped(found), usual, rows=mask.any(-1))
+    assert_attention_close(trial.shaped(found), usual, rows=mask.any(-1))
     output, weights = found.output[0, 1], found.weights[0, ..., 1, :]
     if bool(weights.isnan().any()) and bool(output.isfinite().all()):
         raise WrongAnswer(
@@ -194,4 +194,4 @@ def test_anything_but_zero_may_be_seen(layer: Layer, dtype: str) -> None:
     values = torch.tensor([2.0, -1.0, 3.0] if dtype == "int" else [2.0, -1.0, 0.5]).to(mask.dtype)
     mask = mask * values[torch.arange(mask.numel()).reshape(mask.shape) % 3]
     masked, free = trial.weights_with_and_without(mask)
-    agrees(masked, masks.applied(free, mask), "the attention weights")
+    assert_close(masked, masks.applied(free, mask), "the attention weights")

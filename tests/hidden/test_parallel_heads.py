@@ -12,7 +12,7 @@ from grader.candidate.interface import Candidate
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
-from tests.support.checks import agrees, as_tensor, equals
+from tests.support.checks import as_tensor, assert_close, assert_equal
 from tests.support.drawing import Draw
 from tests.support.heads import SIZES, WAYS, Heads, drawn, operations
 from tests.support.layers import EDGES
@@ -34,7 +34,7 @@ FORMS |= {
 def test_every_way_at_every_size(candidate: Candidate, draw: Draw, way: str, edge: str) -> None:
     """The result is that of the formula at every size: one sample, one head, one token and the like."""
     heads = drawn(draw, replace(SIZES, **EDGES[edge]))
-    agrees(heads.run(candidate, way), heads.expected(), "the result")
+    assert_close(heads.run(candidate, way), heads.expected(), "the result")
 
 
 @aspect("masking", parallel_heads=0.9, hint="Which axis of the mask meets which axis of the scores?")
@@ -43,7 +43,7 @@ def test_every_way_at_every_size(candidate: Candidate, draw: Draw, way: str, edg
 def test_every_form_of_mask(candidate: Candidate, draw: Draw, way: str, form: str) -> None:
     """A mask of each accepted form and dtype blocks the positions in which it is 0, and no others."""
     heads, mask = drawn(draw), masks.drawn(draw, form, SIZES, FORMS[form])
-    agrees(heads.run(candidate, way, mask), heads.expected(mask), "the result")
+    assert_close(heads.run(candidate, way, mask), heads.expected(mask), "the result")
 
 
 @aspect(
@@ -57,7 +57,7 @@ def test_a_blocked_position_changes_nothing(candidate: Candidate, draw: Draw, wa
     moved = Heads(heads.q, heads.k.clone(), heads.v.clone())
     moved.k[:, :, [0, 3]] *= 40
     moved.v[:, :, [0, 3]] += 1000
-    agrees(moved.run(candidate, way, mask), heads.expected(mask), "the result")
+    assert_close(moved.run(candidate, way, mask), heads.expected(mask), "the result")
 
 
 @aspect("masking", parallel_heads=0.3, hint="Does a row without an answer touch its neighbours?")
@@ -69,7 +69,7 @@ def test_a_query_that_may_see_nothing_harms_no_other(candidate: Candidate, draw:
     others = torch.tensor([True, False, True, True, True])[:, None]
     seeing = mask.clone()
     seeing[1] = True
-    agrees(heads.run(candidate, way, mask), heads.expected(seeing), "the result", rows=others)
+    assert_close(heads.run(candidate, way, mask), heads.expected(seeing), "the result", rows=others)
 
 
 @aspect("parity", parallel_heads=0.6, hint="How many digits does each of your steps keep?")
@@ -80,7 +80,7 @@ def test_every_way_in_double_precision(candidate: Candidate, draw: Draw, way: st
     found = heads.run(candidate, way, mask)
     if found.dtype is not torch.float64:
         raise WrongAnswer(f"the result came back as {found.dtype}, the input was float64.")
-    agrees(found, heads.expected(mask), "the result")
+    assert_close(found, heads.expected(mask), "the result")
 
 
 @aspect("parity", parallel_heads=0.6, hint="What is e to the power of 300, and of -300?")
@@ -91,7 +91,7 @@ def test_very_large_scores(candidate: Candidate, draw: Draw, way: str, offset: f
     q, k = (draw.quarters(2, 3, length, 16).float() for length in (5, 7))  # d_k = 16: exact in float32
     q[..., 0], k[..., 0] = offset * 4, 1.0
     heads = Heads(q, k * torch.tensor([1.0] + [4.0] * 15), draw.normal(2, 3, 7, 5).float())
-    agrees(heads.run(candidate, way), heads.expected(), "the result")
+    assert_close(heads.run(candidate, way), heads.expected(), "the result")
 
 
 @aspect("gradients", parallel_heads=0.6, hint="Can autograd follow every step back to q, k and v?")
@@ -105,7 +105,7 @@ def test_gradients_of_every_way(candidate: Candidate, draw: Draw, way: str) -> N
         gradient = None if found is None else found[place]
         if gradient is None:
             raise WrongAnswer(f"no gradient reaches {'qkv'[place]}.")
-        agrees(gradient, expected, f"the gradient for {'qkv'[place]}", slack=3)
+        assert_close(gradient, expected, f"the gradient for {'qkv'[place]}", slack=3)
 
 
 @aspect("contract", parallel_heads=0.6, hint="Is there a loop left in it, open or hidden?")
@@ -155,8 +155,8 @@ def test_the_arguments_stay_as_they_are(candidate: Candidate, draw: Draw, way: s
     seen = candidate.apply(way, *heads.inputs, mask=mask)
     as_tensor(seen.value, way)
     for name, before, after in zip("qkv", heads.inputs, seen.args, strict=True):
-        equals(after, before, f"{name}, after the call,")
-    equals(seen.kwargs["mask"], mask, "the mask, after the call,")
+        assert_equal(after, before, f"{name}, after the call,")
+    assert_equal(seen.kwargs["mask"], mask, "the mask, after the call,")
 
 
 @aspect("contract", parallel_heads=0.4, hint="Which of your tensors did not come from the inputs?")
@@ -168,7 +168,7 @@ def test_half_precision_is_kept(candidate: Candidate, draw: Draw, way: str, dtyp
     found = heads.run(candidate, way)
     if found.dtype is not dtype:
         raise WrongAnswer(f"the result came back as {found.dtype}, the inputs were {dtype}.")
-    agrees(found, heads.expected(), "the result")
+    assert_close(found, heads.expected(), "the result")
 
 
 @aspect("device", parallel_heads=0.5, hint="On which device was each of your tensors born?")
@@ -180,6 +180,6 @@ def test_every_way_on_the_accelerator(
     """On an accelerator the result is that of the CPU and stays there."""
     heads, mask = drawn(draw), draw.mask(SIZES.seq_q, SIZES.seq_k)
     seen = candidate.apply_on(ACCELERATOR, way, *heads.inputs, mask=mask)
-    agrees(as_tensor(seen.value, way), heads.run(candidate, way, mask), "the result")
+    assert_close(as_tensor(seen.value, way), heads.run(candidate, way, mask), "the result")
     if not all(accelerator.holds(device) for device in seen.devices):
         raise WrongAnswer(f"the inputs were on {accelerator.phrase}, the result is on {seen.devices[0]}.")

@@ -8,7 +8,7 @@ import torch
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
-from tests.support.checks import agrees, both_agree
+from tests.support.checks import assert_attention_close, assert_close
 from tests.support.layers import Layer, answers
 from tests.support.steep import steep
 
@@ -31,7 +31,7 @@ SIZES = {
 def test_the_formula_at_every_size(layer: Layer, size: str) -> None:
     """With known weights, output and attention weights follow the formula whatever the sizes are."""
     trial = layer.trial(layer.fit(**SIZES[size]))
-    both_agree(trial.run(), trial.expected())
+    assert_attention_close(trial.run(), trial.expected())
 
 
 @aspect(
@@ -46,7 +46,7 @@ def test_the_formula_under_a_mask(layer: Layer, form: str) -> None:
     """Under a mask, output and attention weights follow the formula, too."""
     trial = layer.trial()
     mask = masks.drawn(layer.draw, form, trial.sizes)
-    both_agree(trial.run(mask), trial.expected(mask))
+    assert_attention_close(trial.run(mask), trial.expected(mask))
 
 
 @aspect(
@@ -61,7 +61,7 @@ def test_the_formula_in_double_precision(layer: Layer, masked: bool) -> None:
     """In float64 output and attention weights follow the formula more closely still."""
     trial = layer.trial(layer.fit(d_k=4), torch.float64)
     mask = masks.drawn(layer.draw, "query x key", trial.sizes) if masked else None
-    both_agree(trial.run(mask), trial.expected(mask))
+    assert_attention_close(trial.run(mask), trial.expected(mask))
 
 
 @aspect(
@@ -78,7 +78,7 @@ def test_rows_of_very_large_and_very_small_scores(layer: Layer, masked: bool) ->
     trial = steep(layer, heights[: layer.sizes.seq_q])
     mask = masks.drawn(layer.draw, "query x key", trial.sizes) if masked else None
     # neighbours of 300 are 3e-5 apart in float32: right answers lose that much
-    both_agree(trial.run(mask), trial.expected(mask), slack=10)
+    assert_attention_close(trial.run(mask), trial.expected(mask), slack=10)
 
 
 @aspect(
@@ -93,8 +93,8 @@ def test_samples_of_a_batch_do_not_meet(layer: Layer) -> None:
     trial = layer.trial(layer.fit(batch=3))
     together, alone = answers((trial, None), (trial.with_inputs(*(x[1:2] for x in trial.inputs)), None))
     trial.shaped(together)
-    agrees(alone.weights, together.weights[1:2], "the attention weights of the second sample alone")
-    agrees(alone.output, together.output[1:2], "the output of the second sample alone")
+    assert_close(alone.weights, together.weights[1:2], "the attention weights of the second sample alone")
+    assert_close(alone.output, together.output[1:2], "the output of the second sample alone")
 
 
 @aspect(
@@ -114,8 +114,8 @@ def test_the_order_of_the_tokens_attended_to_does_not_matter(layer: Layer) -> No
     weights, output = before.weights[..., order], before.output
     if 0 in layer.memory:  # the queries moved as well
         weights, output = weights[..., order, :], output[:, order]
-    agrees(after.weights, weights, "the attention weights after the tokens changed places")
-    agrees(after.output, output, "the output after the tokens changed places")
+    assert_close(after.weights, weights, "the attention weights after the tokens changed places")
+    assert_close(after.output, output, "the output after the tokens changed places")
 
 
 @aspect(
@@ -131,7 +131,7 @@ def test_heads_do_not_meet_before_the_last_projection(layer: Layer) -> None:
     w_q = trial.parameters["W_Q.weight"].clone()
     w_q[width : 2 * width] = layer.draw.normal(width, trial.sizes.d_model)
     after = trial.with_parameters(W_Q=w_q).weights()
-    agrees(after[:, [0, 2]], before[:, [0, 2]], "the weights of the heads left alone")
+    assert_close(after[:, [0, 2]], before[:, [0, 2]], "the weights of the heads left alone")
     if torch.allclose(after[:, 1], before[:, 1], atol=1e-4):
         raise WrongAnswer("the weights of the head whose queries were changed stayed what they were.")
 
@@ -153,4 +153,4 @@ def test_query_key_and_value_each_play_their_part(layer: Layer, same: str) -> No
         "all": (query, query, query),
     }
     trial = trial.with_inputs(*shared[same])
-    both_agree(trial.run(), trial.expected())
+    assert_attention_close(trial.run(), trial.expected())

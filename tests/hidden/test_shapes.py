@@ -6,7 +6,7 @@ import pytest
 
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
-from tests.support.checks import as_attention, both_agree, has_shape
+from tests.support.checks import as_attention, assert_attention_close, assert_shape
 from tests.support.layers import EDGES, Layer, answers
 
 
@@ -19,7 +19,9 @@ from tests.support.layers import EDGES, Layer, answers
 def test_d_k_sets_the_width(layer: Layer) -> None:
     """With an explicit d_k, queries, keys, values and the output are d_k wide."""
     sizes = layer.fit(d_model=6, d_k=4)
-    has_shape(layer.trial(sizes).run().output, layer.output_shape(sizes), "the output", "batch, seq_q, d_k")
+    assert_shape(
+        layer.trial(sizes).run().output, layer.output_shape(sizes), "the output", "batch, seq_q, d_k"
+    )
 
 
 @aspect("shapes", self_attention=0.5, cross_attention=0.5, hint="What should d_k be when nobody says it?")
@@ -31,7 +33,7 @@ def test_d_k_defaults_to_d_model(layer: Layer) -> None:
     model.load({name: layer.draw.normal(*weight).float() for name, weight in shapes.items()})
     inputs = [layer.draw.normal(*shape).float() for shape in layer.input_shapes(sizes)]
     output = as_attention(model(*inputs)).output
-    has_shape(output, layer.output_shape(sizes), "the output", "batch, seq_q, d_model")
+    assert_shape(output, layer.output_shape(sizes), "the output", "batch, seq_q, d_model")
 
 
 @aspect(
@@ -46,8 +48,8 @@ def test_unusual_sizes_keep_every_axis(layer: Layer, edge: str) -> None:
     """Batches, lengths and head counts of one, or equal to one another, take no axis away."""
     trial = layer.trial(layer.fit(**EDGES[edge]))
     output, weights = trial.run()
-    has_shape(output, layer.output_shape(trial.sizes), "the output")
-    has_shape(weights, layer.weights_shape(trial.sizes), "the attention weights")
+    assert_shape(output, layer.output_shape(trial.sizes), "the output")
+    assert_shape(weights, layer.weights_shape(trial.sizes), "the attention weights")
 
 
 @aspect(
@@ -61,7 +63,7 @@ def test_inputs_may_lie_in_memory_in_any_order(layer: Layer) -> None:
     """Inputs that are transposed views (not contiguous) give the same answer."""
     trial = layer.trial()
     views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in trial.inputs]
-    both_agree(*answers((trial.with_inputs(*views), None), (trial, None)))
+    assert_attention_close(*answers((trial.with_inputs(*views), None), (trial, None)))
 
 
 @aspect("shapes", multi_head_attention=1, hint="Does any number in your code fit only small examples?")

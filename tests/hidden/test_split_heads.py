@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
-from tests.support.checks import agrees, equals
+from tests.support.checks import assert_close, assert_equal
 from tests.support.layers import MultiHeadAttentionLayer, Sizes
 
 SIZES = {
@@ -39,14 +39,14 @@ def test_every_number_lands_in_its_head(layer: MultiHeadAttentionLayer, exercise
     """Entry [b, h, s, j] of the result is entry [b, s, h·d_k + j] of the input, at every size."""
     sizes = layer.fit(**{k: getattr(SIZES[name], k) for k in ("batch", "seq_q", "heads", "d_k")})
     x = drawn(layer, sizes)
-    equals(layer.split(x, sizes), by_hand(x, sizes), "the result")
+    assert_equal(layer.split(x, sizes), by_hand(x, sizes), "the result")
 
 
 @aspect("parity", split_heads=0.5, hint="Does reshaping need the numbers to lie in memory in order?")
 def test_the_input_may_lie_in_memory_in_any_order(layer: MultiHeadAttentionLayer, exercise: str) -> None:
     """A transposed view (not contiguous) is split like any other input."""
     x = drawn(layer, layer.sizes).transpose(1, 2).contiguous().transpose(1, 2)
-    equals(layer.split(x, layer.sizes), by_hand(x, layer.sizes), "the result")
+    assert_equal(layer.split(x, layer.sizes), by_hand(x, layer.sizes), "the result")
 
 
 @aspect("contract", split_heads=1, hint="Does splitting change any number, or only its place?")
@@ -60,8 +60,8 @@ def test_the_numbers_and_their_dtype_are_kept(
     if not isinstance(seen.value, Tensor) or seen.value.dtype is not dtype:
         found = seen.value.dtype if isinstance(seen.value, Tensor) else type(seen.value).__name__
         raise WrongAnswer(f"the result came back as {found}, the input was {dtype}.")
-    equals(seen.value, by_hand(x, layer.sizes), "the result")
-    equals(seen.args[0], x, "the input, after the call,")
+    assert_equal(seen.value, by_hand(x, layer.sizes), "the result")
+    assert_equal(seen.args[0], x, "the input, after the call,")
 
 
 @aspect("gradients", split_heads=1, hint="Can autograd follow every number back to where it came from?")
@@ -74,7 +74,7 @@ def test_gradients_find_their_way_back(layer: MultiHeadAttentionLayer, exercise:
     if gradient is None:
         raise WrongAnswer("no gradient reaches the input.")
     expected = cotangent.transpose(1, 2).reshape(2, 5, 12)
-    agrees(gradient, expected, "the gradient for the input")
+    assert_close(gradient, expected, "the gradient for the input")
 
 
 @aspect("parity", split_heads=1, hint="Is there a size in your code that should have come from the input?")
@@ -86,4 +86,4 @@ def test_one_layer_splits_inputs_of_any_length(layer: MultiHeadAttentionLayer, e
         found = model.call("split_heads", x, batch)
         if not isinstance(found, Tensor):
             raise WrongAnswer(f"split_heads returned {type(found).__name__}, it must return one tensor.")
-        equals(found, by_hand(x, layer.sizes), f"the result for {length} tokens")
+        assert_equal(found, by_hand(x, layer.sizes), f"the result for {length} tokens")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.examination.marks import aspect
 from tests.support import masks
-from tests.support.checks import agrees, both_agree, equals, has_shape
+from tests.support.checks import assert_attention_close, assert_close, assert_equal, assert_shape
 from tests.support.layers import Layer
 
 
@@ -19,8 +19,8 @@ def test_output_and_weights_have_the_promised_shapes(layer: Layer) -> None:
     """forward returns the output and the attention weights, each in the promised shape."""
     trial = layer.trial()
     output, weights = trial.run()
-    has_shape(output, layer.output_shape(trial.sizes), "the output")
-    has_shape(weights, layer.weights_shape(trial.sizes), "the attention weights")
+    assert_shape(output, layer.output_shape(trial.sizes), "the output")
+    assert_shape(weights, layer.weights_shape(trial.sizes), "the attention weights")
 
 
 @aspect(
@@ -33,8 +33,8 @@ def test_output_and_weights_have_the_promised_shapes(layer: Layer) -> None:
 def test_the_weights_of_each_query_add_up_to_one(layer: Layer) -> None:
     """The weights of one query are shares: none is negative and together they make 1."""
     weights = layer.trial().weights()
-    agrees(weights.sum(-1), weights.new_ones(weights.shape[:-1]), "the sum of the weights of one query")
-    equals(weights.clamp(min=0), weights, "the attention weights, with negative ones set to 0,")
+    assert_close(weights.sum(-1), weights.new_ones(weights.shape[:-1]), "the sum of the weights of one query")
+    assert_equal(weights.clamp(min=0), weights, "the attention weights, with negative ones set to 0,")
 
 
 @aspect(
@@ -47,7 +47,7 @@ def test_the_weights_of_each_query_add_up_to_one(layer: Layer) -> None:
 def test_output_and_weights_follow_the_formula(layer: Layer) -> None:
     """With known weights and no mask, output and attention weights are what the formula gives."""
     trial = layer.trial()
-    both_agree(trial.run(), trial.expected())
+    assert_attention_close(trial.run(), trial.expected())
 
 
 @aspect(
@@ -63,5 +63,5 @@ def test_blocked_positions_get_no_weight(layer: Layer) -> None:
     mask = masks.drawn(layer.draw, "query x key", trial.sizes, "int")
     found, free = trial.weights_with_and_without(mask)
     blocked = (mask == 0).expand(found.shape)
-    equals(found, found.masked_fill(blocked, 0.0), "the attention weights", rows=blocked)
-    agrees(found, masks.applied(free, mask), "the attention weights")
+    assert_equal(found, found.masked_fill(blocked, 0.0), "the attention weights", rows=blocked)
+    assert_close(found, masks.applied(free, mask), "the attention weights")

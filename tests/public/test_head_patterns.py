@@ -8,9 +8,9 @@ import torch
 from grader.candidate.interface import Candidate
 from grader.examination.marks import aspect
 from tests.support import shares
-from tests.support.checks import agrees, has_shape
+from tests.support.checks import assert_close, assert_shape
 from tests.support.drawing import Draw
-from tests.support.habits import HABITS, named_heads, scores_of
+from tests.support.habits import HABITS, assert_head_names, scores_of
 
 
 @aspect(
@@ -20,7 +20,7 @@ def test_each_pattern_has_a_score_for_each_head(candidate: Candidate, draw: Draw
     """pattern_scores returns a dict with the three promised names, each with a (batch, num_heads) tensor."""
     scores = scores_of(candidate, shares.drawn(draw, 2, 3, 5))
     for name in HABITS:
-        has_shape(scores[name], (2, 3), f"the score {name!r}", "batch, num_heads")
+        assert_shape(scores[name], (2, 3), f"the score {name!r}", "batch, num_heads")
 
 
 @aspect(
@@ -31,7 +31,7 @@ def test_scores_of_a_small_table(candidate: Candidate) -> None:
     table = torch.tensor([[0.5, 0.3, 0.2], [0.6, 0.1, 0.3], [0.2, 0.4, 0.4]])
     scores = scores_of(candidate, table[None, None])
     for name, share in {"diagonal": 1.0 / 3, "previous_token": 0.5, "first_token": 1.3 / 3}.items():
-        agrees(scores[name], torch.tensor([[share]]), f"the score {name!r}")
+        assert_close(scores[name], torch.tensor([[share]]), f"the score {name!r}")
 
 
 @aspect("parity", head_patterns=1, hint="Which of a head's three scores decides, and is it high enough?")
@@ -40,4 +40,4 @@ def test_a_head_with_one_habit_is_named_after_it(candidate: Candidate, habit: st
     """A head that follows one pattern throughout gets its name; one that looks everywhere is mixed."""
     even = torch.full((6, 6), 1 / 6)
     weights = torch.stack([even, shares.pure(habit, 6), even]).expand(2, -1, -1, -1).contiguous()
-    named_heads(candidate, weights, ["mixed", habit, "mixed"])
+    assert_head_names(candidate, weights, ["mixed", habit, "mixed"])

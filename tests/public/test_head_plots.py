@@ -6,7 +6,7 @@ from grader.candidate.interface import Candidate
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import shares
-from tests.support.checks import agrees
+from tests.support.checks import assert_close
 from tests.support.drawing import Draw
 from tests.support.pictures import as_picture
 
@@ -24,7 +24,7 @@ def test_each_head_gets_a_heat_map(candidate: Candidate, draw: Draw) -> None:
     if len(picture.maps) != 3:
         raise WrongAnswer(f"there are {len(picture.maps)} heat maps for 3 heads.")
     for head, drawn in enumerate(picture.maps):
-        agrees(
+        assert_close(
             drawn.values.new_zeros(drawn.values.shape),
             weights.new_zeros(5, 5),
             f"the heat map of head {head}",
@@ -39,7 +39,7 @@ def test_the_cells_are_the_weights_of_the_first_sequence(candidate: Candidate, d
     if not picture.maps:
         raise WrongAnswer("there is no heat map in the figure.")
     for head, drawn in enumerate(picture.maps):
-        agrees(drawn.by_tokens(TOKENS), weights[0, head], f"the heat map of head {head}")
+        assert_close(drawn.by_tokens(TOKENS), weights[0, head], f"the heat map of head {head}")
 
 
 @aspect("contract", head_plots=1, hint="Where along the axis is the middle of a cell, and what stands there?")

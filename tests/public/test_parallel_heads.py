@@ -9,7 +9,7 @@ import pytest
 from grader.candidate.interface import Candidate
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
-from tests.support.checks import agrees
+from tests.support.checks import assert_close
 from tests.support.drawing import Draw
 from tests.support.heads import SIZES, WAYS, drawn, operations
 
@@ -23,7 +23,7 @@ from tests.support.heads import SIZES, WAYS, drawn, operations
 def test_every_way_gives_the_same_attention(candidate: Candidate, draw: Draw, way: str) -> None:
     """Without a mask the result is what the formula gives in each head."""
     heads = drawn(draw)
-    agrees(heads.run(candidate, way), heads.expected(), "the result")
+    assert_close(heads.run(candidate, way), heads.expected(), "the result")
 
 
 @aspect("masking", parallel_heads=0.75, hint="What must a blocked score be, so that nothing is left of it?")
@@ -31,7 +31,7 @@ def test_every_way_gives_the_same_attention(candidate: Candidate, draw: Draw, wa
 def test_every_way_keeps_to_the_mask(candidate: Candidate, draw: Draw, way: str) -> None:
     """With a mask (seq_q, seq_k), blocked positions take no part in the mixture."""
     heads, mask = drawn(draw), draw.mask(SIZES.seq_q, SIZES.seq_k).int()
-    agrees(heads.run(candidate, way, mask), heads.expected(mask), "the result")
+    assert_close(heads.run(candidate, way, mask), heads.expected(mask), "the result")
 
 
 @aspect("contract", parallel_heads=0.75, hint="Is there a loop left in it, open or hidden?")

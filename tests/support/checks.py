@@ -50,7 +50,7 @@ def as_attention(value: Any) -> Attention:
     return Attention(*value)
 
 
-def has_shape(found: Tensor, shape: tuple[int, ...], name: str, axes: str = "") -> None:
+def assert_shape(found: Tensor, shape: tuple[int, ...], name: str, axes: str = "") -> None:
     """Raises WrongAnswer unless ``found`` has the shape; ``axes`` names its axes in words."""
     if tuple(found.shape) != tuple(shape):
         meaning = f" = ({axes})" if axes else ""
@@ -59,7 +59,7 @@ def has_shape(found: Tensor, shape: tuple[int, ...], name: str, axes: str = "") 
         )
 
 
-def agrees(
+def assert_close(
     found: Tensor, expected: Tensor, name: str, *, rows: Tensor | None = None, slack: float = 1
 ) -> None:
     """Raises WrongAnswer unless ``found`` equals ``expected`` within its dtype's tolerance.
@@ -67,33 +67,33 @@ def agrees(
     ``rows``, a bool tensor that broadcasts to the values, picks which of them are compared.
     ``slack`` widens the tolerance, where a right computation must lose digits.
     """
-    has_shape(found, tuple(expected.shape), name)
+    assert_shape(found, tuple(expected.shape), name)
     absolute, relative = TOLERANCES.get(found.dtype, TOLERANCES[torch.float32])
     observed, wanted = found.double(), expected.double()
     near = (observed - wanted).abs() <= slack * (absolute + relative * wanted.abs())
     _raise_unless(near, rows, observed, wanted, name)
 
 
-def equals(found: Tensor, expected: Tensor, name: str, *, rows: Tensor | None = None) -> None:
+def assert_equal(found: Tensor, expected: Tensor, name: str, *, rows: Tensor | None = None) -> None:
     """Raises WrongAnswer unless ``found`` equals ``expected`` to the last bit."""
-    has_shape(found, tuple(expected.shape), name)
+    assert_shape(found, tuple(expected.shape), name)
     observed, wanted = found.double(), expected.double()
     _raise_unless(observed == wanted, rows, observed, wanted, name)
 
 
-def both_agree(
+def assert_attention_close(
     found: Attention, expected: Attention, *, rows: Tensor | None = None, slack: float = 1
 ) -> None:
     """Weights first, then the output: an error in the weights explains one in the output.
 
-    ``rows`` (batch, seq_q) picks the queries that are compared; ``slack`` as in :func:`agrees`.
+    ``rows`` (batch, seq_q) picks the queries that are compared; ``slack`` as in :func:`assert_close`.
     """
     heads = expected.weights.dim() == 4
     weight_rows = None if rows is None else (rows[:, None, :, None] if heads else rows[..., None])
-    has_shape(found.output, tuple(expected.output.shape), "the output")
-    agrees(found.weights, expected.weights, "the attention weights", rows=weight_rows, slack=slack)
+    assert_shape(found.output, tuple(expected.output.shape), "the output")
+    assert_close(found.weights, expected.weights, "the attention weights", rows=weight_rows, slack=slack)
     output_rows = None if rows is None else rows[..., None]
-    agrees(found.output, expected.output, "the output", rows=output_rows, slack=slack)
+    assert_close(found.output, expected.output, "the output", rows=output_rows, slack=slack)
 
 
 def _raise_unless(good: Tensor, rows: Tensor | None, observed: Tensor, wanted: Tensor, name: str) -> None:

@@ -34,7 +34,7 @@ def as_scores(value: Any) -> dict[str, Tensor]:
     return value
 
 
-def named_heads(candidate: Candidate, weights: Tensor, expected: list[str], **keywords: float) -> None:
+def assert_head_names(candidate: Candidate, weights: Tensor, expected: list[str], **keywords: float) -> None:
     """Raises WrongAnswer unless dominant_pattern gives these names."""
     value = candidate.apply("dominant_pattern", weights, **keywords).value
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grader.candidate.interface import Candidate
 
-from .checks import as_tensor, has_shape
+from .checks import as_tensor, assert_shape
 from .drawing import Draw
 from .layers import Sizes
 
@@ -39,7 +39,7 @@ class Heads:
         """What the function ``way`` returns. Raises WrongAnswer unless it has the promised shape."""
         keywords = {} if mask is None else {"mask": mask}
         found = as_tensor(candidate.apply(way, *self.inputs, **keywords).value, way)
-        has_shape(found, self.shape, "the result", "batch, num_heads, seq_q, d_v")
+        assert_shape(found, self.shape, "the result", "batch, num_heads, seq_q, d_v")
         return found
 
     def expected(self, mask: Tensor | None = None) -> Tensor:

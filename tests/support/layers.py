@@ -16,7 +16,7 @@ from grader.candidate.interface import Candidate, Gradients, Model
 from grader.examination.verdicts import WrongAnswer
 
 from . import oracle
-from .checks import as_attention, has_shape
+from .checks import as_attention, assert_shape
 from .drawing import Draw
 from .oracle import Attention
 
@@ -69,25 +69,25 @@ class Trial:
         """The candidate's weights under the mask and without one. Raises WrongAnswer as ``weights``."""
         masked, free = (found.weights for found in answers((self, mask), (self, None)))
         for weights in (masked, free):
-            has_shape(weights, self.layer.weights_shape(self.sizes), "the attention weights")
+            assert_shape(weights, self.layer.weights_shape(self.sizes), "the attention weights")
         return masked, free
 
     def weights(self, mask: Tensor | None = None) -> Tensor:
         """The candidate's attention weights, in the promised shape. Raises WrongAnswer otherwise."""
         found = self.run(mask).weights
-        has_shape(found, self.layer.weights_shape(self.sizes), "the attention weights")
+        assert_shape(found, self.layer.weights_shape(self.sizes), "the attention weights")
         return found
 
     def output(self, mask: Tensor | None = None) -> Tensor:
         """The candidate's output, in the promised shape. Raises WrongAnswer otherwise."""
         found = self.run(mask).output
-        has_shape(found, self.layer.output_shape(self.sizes), "the output")
+        assert_shape(found, self.layer.output_shape(self.sizes), "the output")
         return found
 
     def shaped(self, found: Attention) -> Attention:
         """``found``. Raises WrongAnswer unless it has the promised shapes."""
-        has_shape(found.output, self.layer.output_shape(self.sizes), "the output")
-        has_shape(found.weights, self.layer.weights_shape(self.sizes), "the attention weights")
+        assert_shape(found.output, self.layer.output_shape(self.sizes), "the output")
+        assert_shape(found.weights, self.layer.weights_shape(self.sizes), "the attention weights")
         return found
 
     def expected(self, mask: Tensor | None = None) -> Attention:

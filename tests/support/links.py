@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .checks import as_attention, has_shape
+from .checks import as_attention, assert_shape
 from .layers import Layer
 
 
@@ -37,6 +37,6 @@ class Links:
         """The weights in use, (batch, heads, seq_q, seq_k), as each half of the features saw them."""
         output = as_attention(self.value).output
         sizes = self._sizes
-        has_shape(output, (sizes.batch, sizes.seq_q, sizes.d_model), "the output")
+        assert_shape(output, (sizes.batch, sizes.seq_q, sizes.d_model), "the output")
         by_head = output.reshape(sizes.batch, sizes.seq_q, sizes.heads, 2, sizes.seq_k).permute(3, 0, 2, 1, 4)
         return by_head[0], by_head[1]

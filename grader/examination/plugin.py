@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", f"{MARK}(aspect, points, hint, visibility): what a suite's test is worth"
+        "markers", f"{MARK}(aspect, weights, hint, visibility): what a suite's test is worth"
     )
     config.addinivalue_line("markers", "gpu: runs on an accelerator, simulated where there is no GPU")
     config.stash[OUTCOMES] = {}
@@ -65,10 +65,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -k and the like: a selection must not change what a test is worth
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.stash[_TESTS] = weigh(items)
-    if config.stash[_TESTS]:
-        by_exercise(items, _assignment_of(config).exercises)
-        load_diagnosis(_assignment_of(config).diagnosis)  # once, before an examiner forks
+    config.stash[_TESTS] = []
+    if any(exercises_of(item) for item in items):
+        assignment = _assignment_of(config)
+        config.stash[_TESTS] = weigh(items, assignment)
+        by_exercise(items, assignment.exercises)
+        load_diagnosis(assignment.diagnosis)  # once, before an examiner forks
     for item in items:
         if suite_test(item) is not None:
             item.repr_failure = partial(_explain, item, item.repr_failure)  # type: ignore[method-assign]

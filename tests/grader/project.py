@@ -24,17 +24,17 @@ FILES = ("self_attention.py", "cross_attention.py", "multi_head_attention.py")
 SMALL_SUITE = '''\
 from grader.examination.marks import aspect
 from tests.support.checks import assert_attention_close, assert_shape
-from tests.support.layers import Layer, MultiHeadAttentionLayer
+from tests.support.layers import ALL_LAYERS, Layer, MultiHeadAttentionLayer
 
 
-@aspect("parity", self_attention=17, cross_attention=17, multi_head_attention=28)
+@aspect("parity", *ALL_LAYERS)
 def test_the_formula_once_more(layer: Layer) -> None:
     """With other numbers, output and weights follow the formula, too."""
     trial = layer.trial()
     assert_attention_close(trial.run(), trial.expected())
 
 
-@aspect("shapes", split_heads=6)
+@aspect("shapes", "split_heads")
 def test_three_heads(layer: MultiHeadAttentionLayer) -> None:
     """Three heads get four features each."""
     x = layer.draw.normal(2, 5, 12).float()

@@ -202,9 +202,10 @@ USES = {  # what makes forward use what the constructor keeps
 LOOKALIKES = ("self-vmap", "self-scale-buffer", "cross-checkpointed-chunks", "mha-own-dropout", "mha-einsum")
 REST = '''\
 from grader.examination.marks import aspect
+from tests.support.layers import ALL_LAYERS
 
 
-@aspect("parity", self_attention=16, cross_attention=16, multi_head_attention=26, split_heads=5.5)
+@aspect("parity", *ALL_LAYERS, "split_heads")
 def test_nothing_else(exercise: str) -> None:
     """Nothing else is examined here."""
 '''

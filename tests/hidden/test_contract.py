@@ -18,14 +18,13 @@ from tests.support.checks import (
     assert_equal,
     assert_shape,
 )
-from tests.support.layers import Layer, answers
+from tests.support.layers import ALL_LAYERS, Layer, answers
 
 
 @aspect(
     "contract",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=1,
+    *ALL_LAYERS,
+    multi_head_attention=2,
     hint="Print the names and shapes of your layer's parameters. Which are missing, and which are too many?",
 )
 def test_the_parameters_are_the_promised_ones(layer: Layer) -> None:
@@ -43,9 +42,7 @@ def test_the_parameters_are_the_promised_ones(layer: Layer) -> None:
 
 @aspect(
     "contract",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
+    *ALL_LAYERS,
     hint="Build two layers. Do they share a matrix? Does one of them use the same matrix twice?",
 )
 def test_every_projection_has_a_matrix_of_its_own(layer: Layer) -> None:
@@ -57,9 +54,7 @@ def test_every_projection_has_a_matrix_of_its_own(layer: Layer) -> None:
             assert_equal(value, first.parameters[name], f"{name}, after other matrices were set,")
 
 
-@aspect(
-    "contract", multi_head_attention=0.5, hint="How wide would each head be with 10 features and 3 heads?"
-)
+@aspect("contract", "multi_head_attention", hint="How wide would each head be with 10 features and 3 heads?")
 @pytest.mark.parametrize(("d_model", "heads"), [(10, 3), (12, 5), (4, 8)])
 def test_features_that_cannot_be_shared_out_are_refused(layer: Layer, d_model: int, heads: int) -> None:
     """A d_model that num_heads does not divide is refused with an AssertionError or a ValueError."""
@@ -73,13 +68,7 @@ def test_features_that_cannot_be_shared_out_are_refused(layer: Layer, d_model: i
     raise WrongAnswer(f"{layer.class_name}({d_model}, {heads}) was built without complaint.")
 
 
-@aspect(
-    "contract",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="Which of your lines write into a tensor that belongs to the caller?",
-)
+@aspect("contract", *ALL_LAYERS, hint="Which of your lines write into a tensor that belongs to the caller?")
 @pytest.mark.parametrize(("form", "dtype"), masks.ACCEPTED[:3])
 def test_inputs_and_mask_are_left_alone(layer: Layer, form: str, dtype: str) -> None:
     """After a call the caller's inputs and mask are what they were."""
@@ -94,9 +83,7 @@ def test_inputs_and_mask_are_left_alone(layer: Layer, form: str, dtype: str) -> 
 
 @aspect(
     "contract",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
+    *ALL_LAYERS,
     hint="Which of your tensors did not come from the inputs, and which dtype were they born with?",
 )
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
@@ -115,13 +102,7 @@ def test_the_dtype_of_the_input_is_kept(layer: Layer, dtype: torch.dtype) -> Non
     assert_close(coarse.output, fine.output, "the output in the coarser of the two dtypes")
 
 
-@aspect(
-    "contract",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="Does your layer remember anything from one call to the next?",
-)
+@aspect("contract", *ALL_LAYERS, hint="Does your layer remember anything from one call to the next?")
 def test_calls_do_not_remember_one_another(layer: Layer) -> None:
     """A call's answer does not depend on the calls before it: other inputs, other masks, other sizes."""
     trial = layer.trial()
@@ -134,13 +115,7 @@ def test_calls_do_not_remember_one_another(layer: Layer) -> None:
         assert_attention_close(found, alone)
 
 
-@aspect(
-    "contract",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="What does the signature's return type promise?",
-)
+@aspect("contract", *ALL_LAYERS, hint="What does the signature's return type promise?")
 def test_forward_returns_a_pair(layer: Layer) -> None:
     """forward returns a tuple of two: the output, then the attention weights."""
     trial = layer.trial()
@@ -152,9 +127,8 @@ def test_forward_returns_a_pair(layer: Layer) -> None:
 
 @aspect(
     "contract",
-    self_attention=0.25,
-    cross_attention=0.25,
-    multi_head_attention=0.25,
+    *ALL_LAYERS,
+    weight=0.5,
     hint="Compare the names of your constructor's arguments with those you were given.",
 )
 def test_the_constructor_takes_its_arguments_by_name(layer: Layer) -> None:
@@ -170,9 +144,8 @@ def test_the_constructor_takes_its_arguments_by_name(layer: Layer) -> None:
 
 @aspect(
     "contract",
-    self_attention=0.25,
-    cross_attention=0.25,
-    multi_head_attention=0.25,
+    *ALL_LAYERS,
+    weight=0.5,
     hint="Compare the names of your arguments with the signature you were given.",
 )
 def test_arguments_can_be_given_by_name_or_by_place(layer: Layer) -> None:
@@ -188,13 +161,7 @@ def test_arguments_can_be_given_by_name_or_by_place(layer: Layer) -> None:
         assert_attention_close(answer, wanted)
 
 
-@aspect(
-    "contract",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="Which line of your forward is the attention itself?",
-)
+@aspect("contract", *ALL_LAYERS, hint="Which line of your forward is the attention itself?")
 def test_attention_is_built_from_its_parts(layer: Layer) -> None:
     """Attention is built from products and a softmax; the library's own attention is refused here."""
     trial = layer.trial()

@@ -17,7 +17,7 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import as_attention, assert_attention_close, assert_close
-from tests.support.layers import Layer, MultiHeadAttentionLayer, Trial
+from tests.support.layers import ALL_LAYERS, Layer, MultiHeadAttentionLayer, Trial
 from tests.support.oracle import Attention
 
 pytestmark = pytest.mark.gpu
@@ -53,9 +53,9 @@ def moved(trial: Trial, **keywords: Any) -> Trial:
 
 @aspect(
     "device",
-    self_attention=0.25,
-    cross_attention=0.25,
-    multi_head_attention=0.5,
+    *ALL_LAYERS,
+    weight=0.5,
+    multi_head_attention=1,
     hint="On which device was each of your tensors born?",
 )
 @pytest.mark.parametrize("form", ["batch x query x key"])
@@ -69,9 +69,8 @@ def test_the_answer_is_the_same_on_the_accelerator(layer: Layer, accelerator: Ac
 
 @aspect(
     "device",
-    self_attention=0.25,
-    cross_attention=0.25,
-    multi_head_attention=0.25,
+    *ALL_LAYERS,
+    weight=0.5,
     hint="What does your layer remember from an earlier call, and where does that lie?",
 )
 def test_a_layer_that_was_used_can_be_moved(layer: Layer, accelerator: Accelerator) -> None:
@@ -87,9 +86,8 @@ def test_a_layer_that_was_used_can_be_moved(layer: Layer, accelerator: Accelerat
 
 @aspect(
     "device",
-    self_attention=0.25,
-    cross_attention=0.25,
-    multi_head_attention=0.25,
+    *ALL_LAYERS,
+    weight=0.5,
     hint="On a GPU 16 bits are the usual size of a number. Which of your tensors have another?",
 )
 def test_half_precision_on_the_accelerator(layer: Layer, accelerator: Accelerator) -> None:
@@ -108,9 +106,9 @@ def test_half_precision_on_the_accelerator(layer: Layer, accelerator: Accelerato
 
 @aspect(
     "device",
-    self_attention=0.25,
-    cross_attention=0.25,
-    multi_head_attention=0.5,
+    *ALL_LAYERS,
+    weight=0.5,
+    multi_head_attention=1,
     hint="Which parameters move when the layer does? Can autograd follow every step on the way back?",
 )
 @pytest.mark.parametrize("form", ["batch x query x key"])
@@ -139,7 +137,7 @@ def gradients(trial: Trial, cotangent: Tensor, mask: Tensor | None) -> dict[str,
 
 @aspect(
     "device",
-    multi_head_attention=0.5,
+    "multi_head_attention",
     hint="Where does your dropout draw its numbers, and who tells it whether the layer is training?",
 )
 def test_dropout_on_the_accelerator(layer: Layer, accelerator: Accelerator) -> None:
@@ -155,7 +153,7 @@ def test_dropout_on_the_accelerator(layer: Layer, accelerator: Accelerator) -> N
     assert_attention_close(watched(there, accelerator), expected)
 
 
-@aspect("device", split_heads=0.5, hint="Does splitting need any tensor besides its input?")
+@aspect("device", "split_heads", hint="Does splitting need any tensor besides its input?")
 @pytest.mark.parametrize("heads", [1, 3])
 def test_heads_are_split_on_the_accelerator(
     layer: MultiHeadAttentionLayer, accelerator: Accelerator, exercise: str, heads: int

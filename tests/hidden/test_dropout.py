@@ -13,7 +13,7 @@ from tests.support.layers import Layer, answers
 from tests.support.links import Links
 
 
-@aspect("dropout", multi_head_attention=0.5, hint="Who tells your dropout whether the layer is training?")
+@aspect("dropout", "multi_head_attention", hint="Who tells your dropout whether the layer is training?")
 def test_eval_mode_drops_nothing(layer: Layer) -> None:
     """In eval mode nothing is dropped: every call gives the answer of a layer without dropout."""
     trial = layer.trial(dropout=0.5)
@@ -23,7 +23,7 @@ def test_eval_mode_drops_nothing(layer: Layer) -> None:
     assert_close(first.output, usual.output, "the output")
 
 
-@aspect("dropout", multi_head_attention=0.5, hint="What does a probability of 0.0 mean for your dropout?")
+@aspect("dropout", "multi_head_attention", hint="What does a probability of 0.0 mean for your dropout?")
 def test_probability_zero_drops_nothing(layer: Layer) -> None:
     """With dropout=0.0 train mode gives the same answer as eval mode."""
     trial = layer.trial(dropout=0.0)
@@ -33,9 +33,7 @@ def test_probability_zero_drops_nothing(layer: Layer) -> None:
 
 
 @aspect(
-    "dropout",
-    multi_head_attention=0.5,
-    hint="If every link between tokens is cut, what is left of the output?",
+    "dropout", "multi_head_attention", hint="If every link between tokens is cut, what is left of the output?"
 )
 def test_probability_one_drops_everything(layer: Layer) -> None:
     """With dropout=1.0 in train mode no value gets through: the output is 0."""
@@ -44,7 +42,12 @@ def test_probability_one_drops_everything(layer: Layer) -> None:
     assert_close(trial.output(), torch.zeros(layer.output_shape(trial.sizes)), "the output")
 
 
-@aspect("dropout", multi_head_attention=0.25, hint="Do whole rows, whole columns or whole heads go together?")
+@aspect(
+    "dropout",
+    "multi_head_attention",
+    weight=0.5,
+    hint="Do whole rows, whole columns or whole heads go together?",
+)
 def test_each_link_is_dropped_on_its_own(layer: Layer) -> None:
     """Whether a link is dropped depends neither on its query alone nor on its key alone."""
     links = Links(layer, 0.5)
@@ -56,7 +59,8 @@ def test_each_link_is_dropped_on_its_own(layer: Layer) -> None:
 
 @aspect(
     "dropout",
-    multi_head_attention=0.75,
+    "multi_head_attention",
+    weight=1.5,
     hint="What is it that gets dropped: a link between two tokens, or a feature? And what of the rest?",
 )
 @pytest.mark.parametrize("probability", [0.25, 0.6])
@@ -74,7 +78,7 @@ def test_whole_links_are_dropped_and_the_rest_is_scaled_up(layer: Layer, probabi
     )
 
 
-@aspect("dropout", multi_head_attention=0.5, hint="How large a share of the links is gone in train mode?")
+@aspect("dropout", "multi_head_attention", hint="How large a share of the links is gone in train mode?")
 @pytest.mark.parametrize("probability", [None, 0.3, 0.8], ids=["default 0.1", "0.3", "0.8"])
 def test_the_share_of_dropped_links_is_the_probability(layer: Layer, probability: float | None) -> None:
     """Over many links, the share that is dropped is the probability asked for (0.1 unless said)."""
@@ -91,7 +95,7 @@ def test_the_share_of_dropped_links_is_the_probability(layer: Layer, probability
 
 @aspect(
     "dropout",
-    multi_head_attention=0.5,
+    "multi_head_attention",
     hint="Is the draw a new one in every call, also after eval and train again?",
 )
 def test_train_mode_differs_from_call_to_call(layer: Layer) -> None:
@@ -106,7 +110,7 @@ def test_train_mode_differs_from_call_to_call(layer: Layer) -> None:
 
 @aspect(
     "dropout",
-    multi_head_attention=0.5,
+    "multi_head_attention",
     hint="Which weights do you hand back: those before dropout, or those in use?",
 )
 def test_returned_weights_are_those_before_or_after_dropout(layer: Layer) -> None:

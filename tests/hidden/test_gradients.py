@@ -9,14 +9,14 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import as_attention, assert_close, assert_shape
-from tests.support.layers import Layer, Trial
+from tests.support.layers import ALL_LAYERS, Layer, Trial
 
 
 @aspect(
     "gradients",
-    self_attention=1.5,
-    cross_attention=1.5,
-    multi_head_attention=1.75,
+    *ALL_LAYERS,
+    weight=3,
+    multi_head_attention=3.5,
     hint="Is every step between the parameters and the output one that autograd can follow back?",
 )
 @pytest.mark.parametrize(("batch", "masked"), [(2, False), (2, True)])
@@ -30,7 +30,8 @@ def test_gradients_reach_the_inputs_and_every_parameter(layer: Layer, masked: bo
 
 @aspect(
     "gradients",
-    multi_head_attention=0.25,
+    "multi_head_attention",
+    weight=0.5,
     hint="Which of your steps acts only while training? Does it write into a tensor that is still needed?",
 )
 def test_gradients_in_train_mode(layer: Layer) -> None:

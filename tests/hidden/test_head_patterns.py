@@ -37,7 +37,7 @@ def heads_with(*habits: str, share: float, length: int = 8) -> Tensor:
     return torch.stack([share * shares.pure(habit, length) + (1 - share) * ahead for habit in habits])[None]
 
 
-@aspect("parity", head_patterns=2, hint="Over how many queries is each score averaged?")
+@aspect("parity", "head_patterns", weight=4, hint="Over how many queries is each score averaged?")
 @pytest.mark.parametrize(("batch", "heads", "length"), SIZES)
 def test_scores_are_shares_averaged_over_the_queries(
     candidate: Candidate, draw: Draw, batch: int, heads: int, length: int
@@ -49,7 +49,7 @@ def test_scores_are_shares_averaged_over_the_queries(
         assert_close(found[name], expected, f"the score {name!r}")
 
 
-@aspect("parity", head_patterns=0.5, hint="Which token comes before a single one?")
+@aspect("parity", "head_patterns", hint="Which token comes before a single one?")
 def test_a_single_token_has_no_previous_one(candidate: Candidate) -> None:
     """With one token, all goes to itself, which is the first; to a previous one goes 0."""
     found = scores_of(candidate, torch.ones(2, 3, 1, 1))
@@ -57,7 +57,7 @@ def test_a_single_token_has_no_previous_one(candidate: Candidate) -> None:
         assert_close(found[name], torch.full((2, 3), share), f"the score {name!r}")
 
 
-@aspect("parity", head_patterns=0.75, hint="Does each head get the name that belongs to it?")
+@aspect("parity", "head_patterns", weight=1.5, hint="Does each head get the name that belongs to it?")
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 1, 0, 2, 0)], ids=len)
 def test_every_head_gets_its_own_name(candidate: Candidate, order: tuple[int, ...]) -> None:
     """Heads are named in their order, each after its own highest score."""
@@ -65,7 +65,7 @@ def test_every_head_gets_its_own_name(candidate: Candidate, order: tuple[int, ..
     assert_head_names(candidate, heads_with(*habits, share=0.8), habits)
 
 
-@aspect("parity", head_patterns=0.75, hint="What if two sentences disagree about a head?")
+@aspect("parity", "head_patterns", weight=1.5, hint="What if two sentences disagree about a head?")
 def test_a_name_is_for_the_whole_batch(candidate: Candidate) -> None:
     """A head is named after its scores averaged over the batch, not after one sample."""
     first, second = (heads_with(habit, "diagonal", share=1.0) for habit in ("first_token", "previous_token"))
@@ -73,7 +73,9 @@ def test_a_name_is_for_the_whole_batch(candidate: Candidate) -> None:
     assert_head_names(candidate, torch.cat([first, first, first, second]), ["first_token", "diagonal"])
 
 
-@aspect("contract", head_patterns=1, hint="When is the highest of three low scores not worth a name?")
+@aspect(
+    "contract", "head_patterns", weight=2, hint="When is the highest of three low scores not worth a name?"
+)
 @pytest.mark.parametrize(
     ("share", "threshold", "named"),
     [
@@ -91,7 +93,7 @@ def test_a_head_below_the_threshold_is_mixed(
     assert_head_names(candidate, both, expected, **keywords)
 
 
-@aspect("contract", head_patterns=0.5, hint="Which of your tensors did not come from the input?")
+@aspect("contract", "head_patterns", hint="Which of your tensors did not come from the input?")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_scores_have_the_dtype_of_the_weights(candidate: Candidate, draw: Draw, dtype: torch.dtype) -> None:
     """Scores have the dtype of the weights: float64, bfloat16 or float16."""
@@ -103,7 +105,7 @@ def test_scores_have_the_dtype_of_the_weights(candidate: Candidate, draw: Draw, 
         assert_close(found[name], expected, f"the score {name!r}")
 
 
-@aspect("contract", head_patterns=0.5, hint="Which of your lines write into a tensor of the caller's?")
+@aspect("contract", "head_patterns", hint="Which of your lines write into a tensor of the caller's?")
 def test_the_weights_stay_as_they_are(candidate: Candidate, draw: Draw) -> None:
     """After a call of either function the caller's weights are what they were."""
     weights = shares.drawn(draw, 2, 3, 5)
@@ -115,9 +117,7 @@ def test_the_weights_stay_as_they_are(candidate: Candidate, draw: Draw) -> None:
     )
 
 
-@aspect(
-    "contract", head_patterns=0.5, hint="How many names are there for 5 heads and a batch of 2? And of 1?"
-)
+@aspect("contract", "head_patterns", hint="How many names are there for 5 heads and a batch of 2? And of 1?")
 @pytest.mark.parametrize(("batch", "heads"), [(2, 5), (5, 2), (1, 1)])
 def test_there_is_one_name_a_head(candidate: Candidate, batch: int, heads: int) -> None:
     """dominant_pattern returns a list of one name for each head, whatever the batch."""
@@ -125,7 +125,7 @@ def test_there_is_one_name_a_head(candidate: Candidate, batch: int, heads: int) 
     assert_head_names(candidate, weights, ["previous_token"] * heads)
 
 
-@aspect("device", head_patterns=0.5, hint="On which device was each of your tensors born?")
+@aspect("device", "head_patterns", hint="On which device was each of your tensors born?")
 @pytest.mark.gpu
 def test_patterns_on_the_accelerator(candidate: Candidate, accelerator: Accelerator, draw: Draw) -> None:
     """On an accelerator the scores are those of the CPU and stay there, and heads get their names."""

@@ -33,7 +33,12 @@ def assert_weights_shown(picture: Picture, weights: torch.Tensor, tokens: list[s
         assert_close(drawn.by_tokens(tokens), weights[0, head].float(), f"the heat map of head {head}")
 
 
-@aspect("shapes", head_plots=1, hint="What if there are fewer heads than asked for, or more, or just one?")
+@aspect(
+    "shapes",
+    "head_plots",
+    weight=2,
+    hint="What if there are fewer heads than asked for, or more, or just one?",
+)
 @pytest.mark.parametrize(
     ("heads", "asked", "expected"), [(6, None, 4), (3, 4, 3), (5, 2, 2), (1, 4, 1), (7, 6, 6), (4, 1, 1)]
 )
@@ -48,7 +53,7 @@ def test_as_many_heads_are_drawn_as_asked_for(
         raise WrongAnswer(f"{len(picture.maps)} heat maps are drawn for {heads} heads and {called}.")
 
 
-@aspect("parity", head_plots=1, hint="Try a batch of 1, a single token, as many heads as tokens.")
+@aspect("parity", "head_plots", weight=2, hint="Try a batch of 1, a single token, as many heads as tokens.")
 @pytest.mark.parametrize(
     ("batch", "heads", "length"), [(1, 3, 6), (3, 3, 5), (2, 1, 4), (2, 2, 1), (4, 4, 2), (2, 3, 14)]
 )
@@ -60,7 +65,7 @@ def test_the_cells_are_the_weights_at_every_size(
     assert_weights_shown(shown(candidate, weights, tokens), weights, tokens)
 
 
-@aspect("contract", head_plots=0.5, hint="Which of the dtypes of PyTorch does NumPy know?")
+@aspect("contract", "head_plots", hint="Which of the dtypes of PyTorch does NumPy know?")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_weights_of_any_dtype_are_drawn(candidate: Candidate, draw: Draw, dtype: torch.dtype) -> None:
     """Weights in float64, bfloat16 and float16 are drawn like any others."""
@@ -68,7 +73,12 @@ def test_weights_of_any_dtype_are_drawn(candidate: Candidate, draw: Draw, dtype:
     assert_weights_shown(shown(candidate, weights, TOKENS), weights, TOKENS)
 
 
-@aspect("contract", head_plots=1, hint="Cover the plots' order: could you still say which one is head 2?")
+@aspect(
+    "contract",
+    "head_plots",
+    weight=2,
+    hint="Cover the plots' order: could you still say which one is head 2?",
+)
 @pytest.mark.parametrize("heads", [1, 3, 6])
 def test_each_title_holds_the_number_of_its_head(candidate: Candidate, draw: Draw, heads: int) -> None:
     """The title of each heat map holds its head's number, counted from 0."""
@@ -79,7 +89,7 @@ def test_each_title_holds_the_number_of_its_head(candidate: Candidate, draw: Dra
             raise WrongAnswer(f"the heat map of head {head} has the title {drawn.title!r}.")
 
 
-@aspect("contract", head_plots=0.5, hint="Would a reader know which axis asks and which one answers?")
+@aspect("contract", "head_plots", hint="Would a reader know which axis asks and which one answers?")
 def test_the_axes_say_what_they_are(candidate: Candidate, draw: Draw) -> None:
     """The y axis is labelled Query and the x axis Key, at each heat map or once for all of them."""
     picture = shown(candidate, shares.drawn(draw, 2, 3, 6), TOKENS)
@@ -92,7 +102,7 @@ def test_the_axes_say_what_they_are(candidate: Candidate, draw: Draw) -> None:
             )
 
 
-@aspect("contract", head_plots=0.5, hint="Is a token the same as its place? What if a word comes twice?")
+@aspect("contract", "head_plots", hint="Is a token the same as its place? What if a word comes twice?")
 @pytest.mark.parametrize("tokens", [["the", "cat", "saw", "the", "cat"], ["a"] * 4, ["7", "3", "5"]], ids=len)
 def test_tokens_that_come_twice_keep_their_places(
     candidate: Candidate, draw: Draw, tokens: list[str]
@@ -112,7 +122,7 @@ def test_tokens_that_come_twice_keep_their_places(
         assert_close(drawn.values, weights[0, head], f"the heat map of head {head}")
 
 
-@aspect("contract", head_plots=0.5, hint="Who chooses the colours' range when you do not, and from what?")
+@aspect("contract", "head_plots", hint="Who chooses the colours' range when you do not, and from what?")
 def test_one_colour_means_one_share(candidate: Candidate, draw: Draw) -> None:
     """The colours of all heads run between the same two values, and no weight lies outside them."""
     weights = shares.drawn(draw, 2, 3, 6)
@@ -127,7 +137,7 @@ def test_one_colour_means_one_share(candidate: Candidate, draw: Draw) -> None:
         raise WrongAnswer(f"the colours run from {low} to {high}, and some weights lie outside.")
 
 
-@aspect("contract", head_plots=0.5, hint="Which of your lines write into what belongs to the caller?")
+@aspect("contract", "head_plots", hint="Which of your lines write into what belongs to the caller?")
 def test_weights_and_tokens_are_left_alone(candidate: Candidate, draw: Draw) -> None:
     """After the call the caller's weights and tokens are what they were."""
     weights = shares.drawn(draw, 2, 5, 6)
@@ -138,7 +148,7 @@ def test_weights_and_tokens_are_left_alone(candidate: Candidate, draw: Draw) -> 
         raise WrongAnswer(f"the tokens, after the call, are {seen.args[1]}.")
 
 
-@aspect("contract", head_plots=0.5, hint="Which figure does pyplot draw into when you do not say?")
+@aspect("contract", "head_plots", hint="Which figure does pyplot draw into when you do not say?")
 def test_each_call_draws_a_figure_of_its_own(candidate: Candidate, draw: Draw) -> None:
     """A second call returns a figure with its own heads only."""
     for heads, length in ((3, 6), (2, 4), (3, 5)):
@@ -151,7 +161,7 @@ def test_each_call_draws_a_figure_of_its_own(candidate: Candidate, draw: Draw) -
         assert_weights_shown(picture, weights, TOKENS[:length])
 
 
-@aspect("gradients", head_plots=0.5, hint="Does the picture have to be differentiated?")
+@aspect("gradients", "head_plots", hint="Does the picture have to be differentiated?")
 def test_weights_may_come_straight_from_a_model(candidate: Candidate, draw: Draw) -> None:
     """Weights on which gradients hang, as a model returns them, are drawn like any others."""
     weights = shares.drawn(draw, 2, 3, 6)
@@ -159,7 +169,7 @@ def test_weights_may_come_straight_from_a_model(candidate: Candidate, draw: Draw
     assert_weights_shown(picture, weights, TOKENS)
 
 
-@aspect("device", head_plots=0.5, hint="On which device can NumPy read numbers?")
+@aspect("device", "head_plots", hint="On which device can NumPy read numbers?")
 @pytest.mark.gpu
 def test_weights_on_the_accelerator_are_drawn(
     candidate: Candidate, accelerator: Accelerator, draw: Draw

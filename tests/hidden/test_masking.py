@@ -9,7 +9,7 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import assert_attention_close, assert_close, assert_equal
-from tests.support.layers import Layer, answers
+from tests.support.layers import ALL_LAYERS, Layer, answers
 from tests.support.steep import steep
 
 # changes to the usual sizes, and the forms of mask that they put to the test
@@ -23,9 +23,8 @@ MASKED = {
 
 @aspect(
     "masking",
-    self_attention=1,
-    cross_attention=1,
-    multi_head_attention=1,
+    *ALL_LAYERS,
+    weight=2,
     hint="What shape does your mask have when it meets the scores, and what does each of its axes mean?",
 )
 @pytest.mark.parametrize(("form", "dtype"), masks.ACCEPTED)
@@ -39,7 +38,8 @@ def test_a_mask_of_any_accepted_form(layer: Layer, form: str, dtype: str) -> Non
 
 @aspect(
     "masking",
-    multi_head_attention=1,
+    "multi_head_attention",
+    weight=2,
     hint="A 4-D mask already has an axis for the heads. Which axes do you add to it, or take away?",
 )
 @pytest.mark.parametrize("form", masks.FORMS_4D)
@@ -53,9 +53,7 @@ def test_a_mask_with_an_axis_for_heads(layer: Layer, form: str) -> None:
 
 @aspect(
     "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
+    *ALL_LAYERS,
     hint="Does your mask meet the same axis of the scores when two sizes are equal? When one of them is 1?",
 )
 @pytest.mark.parametrize("size", MASKED)
@@ -70,9 +68,8 @@ def test_a_mask_at_other_sizes(layer: Layer, size: str) -> None:
 
 @aspect(
     "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=1,
+    *ALL_LAYERS,
+    multi_head_attention=2,
     hint="Under a causal mask, which tokens can the first query see? And the last one?",
 )
 def test_a_causal_mask(layer: Layer) -> None:
@@ -85,9 +82,8 @@ def test_a_causal_mask(layer: Layer) -> None:
 
 @aspect(
     "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=1,
+    *ALL_LAYERS,
+    multi_head_attention=2,
     hint="How far below the allowed scores is a blocked one, when the allowed ones are very low themselves?",
 )
 @pytest.mark.parametrize("low", [0, -20_000])
@@ -103,13 +99,7 @@ def test_blocked_weights_are_exactly_zero_however_low_the_scores(layer: Layer, l
     assert_close(found, masks.applied(free, mask), "the attention weights", slack=slack)
 
 
-@aspect(
-    "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="By which paths can a blocked token still reach the output?",
-)
+@aspect("masking", *ALL_LAYERS, hint="By which paths can a blocked token still reach the output?")
 @pytest.mark.parametrize("scale", [3.0, 1000.0], ids=["another token", "a very loud token"])
 def test_a_blocked_token_cannot_change_anything(layer: Layer, scale: float) -> None:
     """When a token that nobody may see is replaced by another, no output moves."""
@@ -126,13 +116,7 @@ def test_a_blocked_token_cannot_change_anything(layer: Layer, scale: float) -> N
     assert_attention_close(after, trial.shaped(before), rows=seen.expand(trial.sizes.batch, -1))
 
 
-@aspect(
-    "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="What should a mask that allows everything change?",
-)
+@aspect("masking", *ALL_LAYERS, hint="What should a mask that allows everything change?")
 def test_a_mask_of_ones_is_no_mask(layer: Layer) -> None:
     """A mask that allows everything gives the answer of no mask at all."""
     trial = layer.trial()
@@ -140,13 +124,7 @@ def test_a_mask_of_ones_is_no_mask(layer: Layer) -> None:
     assert_attention_close(*answers((trial, ones), (trial, None)))
 
 
-@aspect(
-    "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="If only one token may be seen, how is a weight of 1.0 shared out?",
-)
+@aspect("masking", *ALL_LAYERS, hint="If only one token may be seen, how is a weight of 1.0 shared out?")
 def test_a_single_allowed_key_gets_all_the_weight(layer: Layer) -> None:
     """A query that may see one key gives it a weight of 1."""
     trial = layer.trial()
@@ -156,13 +134,7 @@ def test_a_single_allowed_key_gets_all_the_weight(layer: Layer) -> None:
     assert_close(found, mask.expand(found.shape), "the attention weights")
 
 
-@aspect(
-    "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="Which of your lines mixes one row of the scores with another?",
-)
+@aspect("masking", *ALL_LAYERS, hint="Which of your lines mixes one row of the scores with another?")
 def test_a_query_that_may_see_nothing_harms_no_other(layer: Layer) -> None:
     """A query whose every key is blocked has no answer; all other queries keep theirs."""
     trial = layer.trial()
@@ -181,9 +153,7 @@ def test_a_query_that_may_see_nothing_harms_no_other(layer: Layer) -> None:
 
 @aspect(
     "masking",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
+    *ALL_LAYERS,
     hint="The rule says what 0 means, and what everything else means. Does your code ask that very question?",
 )
 @pytest.mark.parametrize("dtype", ["int", "float"])

@@ -27,7 +27,10 @@ FORMS |= {
 
 
 @aspect(
-    "shapes", parallel_heads=0.6, hint="Which of your sizes should have come from q, and which from k or v?"
+    "shapes",
+    "parallel_heads",
+    weight=1.2,
+    hint="Which of your sizes should have come from q, and which from k or v?",
 )
 @every_way
 @pytest.mark.parametrize("edge", EDGES)
@@ -37,7 +40,9 @@ def test_every_way_at_every_size(candidate: Candidate, draw: Draw, way: str, edg
     assert_close(heads.run(candidate, way), heads.expected(), "the result")
 
 
-@aspect("masking", parallel_heads=0.9, hint="Which axis of the mask meets which axis of the scores?")
+@aspect(
+    "masking", "parallel_heads", weight=1.8, hint="Which axis of the mask meets which axis of the scores?"
+)
 @every_way
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_mask(candidate: Candidate, draw: Draw, way: str, form: str) -> None:
@@ -46,9 +51,7 @@ def test_every_form_of_mask(candidate: Candidate, draw: Draw, way: str, form: st
     assert_close(heads.run(candidate, way, mask), heads.expected(mask), "the result")
 
 
-@aspect(
-    "masking", parallel_heads=0.5, hint="How much weight has a blocked position if its score is very high?"
-)
+@aspect("masking", "parallel_heads", hint="How much weight has a blocked position if its score is very high?")
 @every_way
 def test_a_blocked_position_changes_nothing(candidate: Candidate, draw: Draw, way: str) -> None:
     """However large the key and value of a blocked position are, the result stays as it was."""
@@ -60,7 +63,7 @@ def test_a_blocked_position_changes_nothing(candidate: Candidate, draw: Draw, wa
     assert_close(moved.run(candidate, way, mask), heads.expected(mask), "the result")
 
 
-@aspect("masking", parallel_heads=0.3, hint="Does a row without an answer touch its neighbours?")
+@aspect("masking", "parallel_heads", weight=0.6, hint="Does a row without an answer touch its neighbours?")
 @every_way
 def test_a_query_that_may_see_nothing_harms_no_other(candidate: Candidate, draw: Draw, way: str) -> None:
     """Where every key is blocked for one query, the others get what they would have got."""
@@ -72,7 +75,7 @@ def test_a_query_that_may_see_nothing_harms_no_other(candidate: Candidate, draw:
     assert_close(heads.run(candidate, way, mask), heads.expected(seeing), "the result", rows=others)
 
 
-@aspect("parity", parallel_heads=0.6, hint="How many digits does each of your steps keep?")
+@aspect("parity", "parallel_heads", weight=1.2, hint="How many digits does each of your steps keep?")
 @every_way
 def test_every_way_in_double_precision(candidate: Candidate, draw: Draw, way: str) -> None:
     """In float64 the result is that of the formula, and float64."""
@@ -83,7 +86,7 @@ def test_every_way_in_double_precision(candidate: Candidate, draw: Draw, way: st
     assert_close(found, heads.expected(mask), "the result")
 
 
-@aspect("parity", parallel_heads=0.6, hint="What is e to the power of 300, and of -300?")
+@aspect("parity", "parallel_heads", weight=1.2, hint="What is e to the power of 300, and of -300?")
 @every_way
 @pytest.mark.parametrize("offset", [0.0, 400.0, -400.0])
 def test_very_large_scores(candidate: Candidate, draw: Draw, way: str, offset: float) -> None:
@@ -94,7 +97,7 @@ def test_very_large_scores(candidate: Candidate, draw: Draw, way: str, offset: f
     assert_close(heads.run(candidate, way), heads.expected(), "the result")
 
 
-@aspect("gradients", parallel_heads=0.6, hint="Can autograd follow every step back to q, k and v?")
+@aspect("gradients", "parallel_heads", weight=1.2, hint="Can autograd follow every step back to q, k and v?")
 @every_way
 def test_gradients_of_every_way(candidate: Candidate, draw: Draw, way: str) -> None:
     """q, k and v get the gradients that the formula gives."""
@@ -108,7 +111,7 @@ def test_gradients_of_every_way(candidate: Candidate, draw: Draw, way: str) -> N
         assert_close(gradient, expected, f"the gradient for {'qkv'[place]}", slack=3)
 
 
-@aspect("contract", parallel_heads=0.6, hint="Is there a loop left in it, open or hidden?")
+@aspect("contract", "parallel_heads", weight=1.2, hint="Is there a loop left in it, open or hidden?")
 @pytest.mark.parametrize("masked", [False, True], ids=["no mask", "mask"])
 @pytest.mark.parametrize("size", ["batch", "heads", "seq_q", "seq_k"])
 def test_the_batched_product_takes_the_same_operations_at_every_size(
@@ -126,7 +129,10 @@ def counted(candidate: Candidate, way: str, draw: Draw, size: str, *, masked: bo
 
 
 @aspect(
-    "contract", parallel_heads=1, hint="What does your loop run over, and is everything else done at once?"
+    "contract",
+    "parallel_heads",
+    weight=2,
+    hint="What does your loop run over, and is everything else done at once?",
 )
 @pytest.mark.parametrize("size", ["batch", "heads", "seq_q", "seq_k"])
 @pytest.mark.parametrize(
@@ -147,7 +153,9 @@ def test_each_loop_runs_over_what_it_should(
         raise WrongAnswer(f"{way} takes {few} operations at {size}=3 and {many} at {size}=9.")
 
 
-@aspect("contract", parallel_heads=0.4, hint="Which of your lines write into a tensor of the caller's?")
+@aspect(
+    "contract", "parallel_heads", weight=0.8, hint="Which of your lines write into a tensor of the caller's?"
+)
 @every_way
 def test_the_arguments_stay_as_they_are(candidate: Candidate, draw: Draw, way: str) -> None:
     """After a call q, k, v and the mask are what they were."""
@@ -159,7 +167,7 @@ def test_the_arguments_stay_as_they_are(candidate: Candidate, draw: Draw, way: s
     assert_equal(seen.kwargs["mask"], mask, "the mask, after the call,")
 
 
-@aspect("contract", parallel_heads=0.4, hint="Which of your tensors did not come from the inputs?")
+@aspect("contract", "parallel_heads", weight=0.8, hint="Which of your tensors did not come from the inputs?")
 @every_way
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_half_precision_is_kept(candidate: Candidate, draw: Draw, way: str, dtype: torch.dtype) -> None:
@@ -171,7 +179,7 @@ def test_half_precision_is_kept(candidate: Candidate, draw: Draw, way: str, dtyp
     assert_close(found, heads.expected(), "the result")
 
 
-@aspect("device", parallel_heads=0.5, hint="On which device was each of your tensors born?")
+@aspect("device", "parallel_heads", hint="On which device was each of your tensors born?")
 @pytest.mark.gpu
 @every_way
 def test_every_way_on_the_accelerator(

@@ -9,7 +9,7 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import assert_attention_close, assert_close
-from tests.support.layers import Layer, answers
+from tests.support.layers import ALL_LAYERS, Layer, answers
 from tests.support.steep import steep
 
 WIDTHS = {"narrow": {"d_k": 2}, "usual": {}, "odd": {"d_k": 5}, "wide": {"d_k": 24, "seq_q": 4, "seq_k": 9}}
@@ -22,9 +22,8 @@ SIZES = {
 
 @aspect(
     "parity",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=1,
+    *ALL_LAYERS,
+    multi_head_attention=2,
     hint="Which of your numbers would have to change if d_k or the lengths did?",
 )
 @pytest.mark.parametrize("size", SIZES)
@@ -34,13 +33,7 @@ def test_the_formula_at_every_size(layer: Layer, size: str) -> None:
     assert_attention_close(trial.run(), trial.expected())
 
 
-@aspect(
-    "parity",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="Does what you mix the values with differ from what you return?",
-)
+@aspect("parity", *ALL_LAYERS, hint="Does what you mix the values with differ from what you return?")
 @pytest.mark.parametrize("form", masks.FORMS_3D[:2])
 def test_the_formula_under_a_mask(layer: Layer, form: str) -> None:
     """Under a mask, output and attention weights follow the formula, too."""
@@ -49,13 +42,7 @@ def test_the_formula_under_a_mask(layer: Layer, form: str) -> None:
     assert_attention_close(trial.run(mask), trial.expected(mask))
 
 
-@aspect(
-    "parity",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="Where in your code could numbers lose digits?",
-)
+@aspect("parity", *ALL_LAYERS, hint="Where in your code could numbers lose digits?")
 @pytest.mark.parametrize("masked", [True], ids=["masked"])
 def test_the_formula_in_double_precision(layer: Layer, masked: bool) -> None:
     """In float64 output and attention weights follow the formula more closely still."""
@@ -64,13 +51,7 @@ def test_the_formula_in_double_precision(layer: Layer, masked: bool) -> None:
     assert_attention_close(trial.run(mask), trial.expected(mask))
 
 
-@aspect(
-    "parity",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="One very large score in the first row: what happens to the second?",
-)
+@aspect("parity", *ALL_LAYERS, hint="One very large score in the first row: what happens to the second?")
 @pytest.mark.parametrize("masked", [False], ids=["no mask"])
 def test_rows_of_very_large_and_very_small_scores(layer: Layer, masked: bool) -> None:
     """Scores of +300 in one row and -300 in another leave every row right: no overflow, no 0/0."""
@@ -81,13 +62,7 @@ def test_rows_of_very_large_and_very_small_scores(layer: Layer, masked: bool) ->
     assert_attention_close(trial.run(mask), trial.expected(mask), slack=10)
 
 
-@aspect(
-    "parity",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="Does the answer for one sentence depend on the sentence next to it?",
-)
+@aspect("parity", *ALL_LAYERS, hint="Does the answer for one sentence depend on the sentence next to it?")
 def test_samples_of_a_batch_do_not_meet(layer: Layer) -> None:
     """Each sample of a batch gets the answer it would get alone."""
     trial = layer.trial(layer.fit(batch=3))
@@ -99,9 +74,7 @@ def test_samples_of_a_batch_do_not_meet(layer: Layer) -> None:
 
 @aspect(
     "parity",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
+    *ALL_LAYERS,
     hint="Attention has no sense of order: what should happen when the tokens change places?",
 )
 def test_the_order_of_the_tokens_attended_to_does_not_matter(layer: Layer) -> None:
@@ -118,11 +91,7 @@ def test_the_order_of_the_tokens_attended_to_does_not_matter(layer: Layer) -> No
     assert_close(after.output, output, "the output after the tokens changed places")
 
 
-@aspect(
-    "parity",
-    multi_head_attention=0.5,
-    hint="Which weights belong to head 1, and which to its neighbours?",
-)
+@aspect("parity", "multi_head_attention", hint="Which weights belong to head 1, and which to its neighbours?")
 def test_heads_do_not_meet_before_the_last_projection(layer: Layer) -> None:
     """Changing the queries of one head changes that head's weights and no other's."""
     trial = layer.trial()
@@ -138,7 +107,7 @@ def test_heads_do_not_meet_before_the_last_projection(layer: Layer) -> None:
 
 @aspect(
     "parity",
-    multi_head_attention=0.5,
+    "multi_head_attention",
     hint="Query, key and value are three arguments. Does each of them reach its own projection?",
 )
 @pytest.mark.parametrize("same", ["none", "query is key", "key is value", "all"])

@@ -7,13 +7,13 @@ import pytest
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support.checks import as_attention, assert_attention_close, assert_shape
-from tests.support.layers import EDGES, Layer, answers
+from tests.support.layers import ALL_LAYERS, EDGES, Layer, answers
 
 
 @aspect(
     "shapes",
-    self_attention=0.5,
-    cross_attention=0.5,
+    "self_attention",
+    "cross_attention",
     hint="Ask for d_k = 4 with d_model = 6: how wide is your output?",
 )
 def test_d_k_sets_the_width(layer: Layer) -> None:
@@ -24,7 +24,7 @@ def test_d_k_sets_the_width(layer: Layer) -> None:
     )
 
 
-@aspect("shapes", self_attention=0.5, cross_attention=0.5, hint="What should d_k be when nobody says it?")
+@aspect("shapes", "self_attention", "cross_attention", hint="What should d_k be when nobody says it?")
 def test_d_k_defaults_to_d_model(layer: Layer) -> None:
     """Without d_k, queries, keys, values and the output are as wide as the input."""
     sizes = layer.fit(d_model=6, d_k=6)
@@ -38,9 +38,9 @@ def test_d_k_defaults_to_d_model(layer: Layer) -> None:
 
 @aspect(
     "shapes",
-    self_attention=1,
-    cross_attention=1,
-    multi_head_attention=2,
+    *ALL_LAYERS,
+    weight=2,
+    multi_head_attention=4,
     hint="Which line of yours would notice if an axis had length 1, or if two axes were equally long?",
 )
 @pytest.mark.parametrize("edge", ["one token", "one key", "one sample and one head"])
@@ -53,11 +53,7 @@ def test_unusual_sizes_keep_every_axis(layer: Layer, edge: str) -> None:
 
 
 @aspect(
-    "shapes",
-    self_attention=0.5,
-    cross_attention=0.5,
-    multi_head_attention=0.5,
-    hint="view() needs memory in order. Do you know in which order your tensors lie?",
+    "shapes", *ALL_LAYERS, hint="view() needs memory in order. Do you know in which order your tensors lie?"
 )
 def test_inputs_may_lie_in_memory_in_any_order(layer: Layer) -> None:
     """Inputs that are transposed views (not contiguous) give the same answer."""
@@ -66,7 +62,9 @@ def test_inputs_may_lie_in_memory_in_any_order(layer: Layer) -> None:
     assert_attention_close(*answers((trial.with_inputs(*views), None), (trial, None)))
 
 
-@aspect("shapes", multi_head_attention=1, hint="Does any number in your code fit only small examples?")
+@aspect(
+    "shapes", "multi_head_attention", weight=2, hint="Does any number in your code fit only small examples?"
+)
 def test_the_size_of_a_real_model(layer: Layer) -> None:
     """32 sentences of 100 tokens, 512 features and 8 heads are nothing special."""
     sizes = layer.fit(batch=32, seq_q=100, seq_k=100, heads=8, d_k=64)

@@ -33,7 +33,12 @@ def by_hand(x: Tensor, sizes: Sizes) -> Tensor:
     return torch.stack([x[..., h * sizes.d_k : (h + 1) * sizes.d_k] for h in range(sizes.heads)], dim=1)
 
 
-@aspect("shapes", split_heads=2, hint="Follow one number of your input: at which index must it come out?")
+@aspect(
+    "shapes",
+    "split_heads",
+    weight=4,
+    hint="Follow one number of your input: at which index must it come out?",
+)
 @pytest.mark.parametrize("name", SIZES)
 def test_every_number_lands_in_its_head(layer: MultiHeadAttentionLayer, exercise: str, name: str) -> None:
     """Entry [b, h, s, j] of the result is entry [b, s, h·d_k + j] of the input, at every size."""
@@ -42,14 +47,14 @@ def test_every_number_lands_in_its_head(layer: MultiHeadAttentionLayer, exercise
     assert_equal(layer.split(x, sizes), by_hand(x, sizes), "the result")
 
 
-@aspect("parity", split_heads=0.5, hint="Does reshaping need the numbers to lie in memory in order?")
+@aspect("parity", "split_heads", hint="Does reshaping need the numbers to lie in memory in order?")
 def test_the_input_may_lie_in_memory_in_any_order(layer: MultiHeadAttentionLayer, exercise: str) -> None:
     """A transposed view (not contiguous) is split like any other input."""
     x = drawn(layer, layer.sizes).transpose(1, 2).contiguous().transpose(1, 2)
     assert_equal(layer.split(x, layer.sizes), by_hand(x, layer.sizes), "the result")
 
 
-@aspect("contract", split_heads=1, hint="Does splitting change any number, or only its place?")
+@aspect("contract", "split_heads", weight=2, hint="Does splitting change any number, or only its place?")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_the_numbers_and_their_dtype_are_kept(
     layer: MultiHeadAttentionLayer, exercise: str, dtype: torch.dtype
@@ -64,7 +69,9 @@ def test_the_numbers_and_their_dtype_are_kept(
     assert_equal(seen.args[0], x, "the input, after the call,")
 
 
-@aspect("gradients", split_heads=1, hint="Can autograd follow every number back to where it came from?")
+@aspect(
+    "gradients", "split_heads", weight=2, hint="Can autograd follow every number back to where it came from?"
+)
 def test_gradients_find_their_way_back(layer: MultiHeadAttentionLayer, exercise: str) -> None:
     """A gradient for the result arrives at the input in the order of the input."""
     x = drawn(layer, layer.sizes)
@@ -77,7 +84,12 @@ def test_gradients_find_their_way_back(layer: MultiHeadAttentionLayer, exercise:
     assert_close(gradient, expected, "the gradient for the input")
 
 
-@aspect("parity", split_heads=1, hint="Is there a size in your code that should have come from the input?")
+@aspect(
+    "parity",
+    "split_heads",
+    weight=2,
+    hint="Is there a size in your code that should have come from the input?",
+)
 def test_one_layer_splits_inputs_of_any_length(layer: MultiHeadAttentionLayer, exercise: str) -> None:
     """The same layer splits queries and keys of different lengths and batches, one after the other."""
     model = layer.build(layer.sizes)

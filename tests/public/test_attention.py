@@ -5,13 +5,13 @@ from __future__ import annotations
 from grader.examination.marks import aspect
 from tests.support import masks
 from tests.support.checks import assert_attention_close, assert_close, assert_equal, assert_shape
-from tests.support.layers import Layer
+from tests.support.layers import ALL_LAYERS, Layer
 
 
 @aspect(
     "shapes",
-    self_attention=2,
-    cross_attention=2,
+    *ALL_LAYERS,
+    weight=2,
     multi_head_attention=3,
     hint="Write the shape next to every line of your forward. Which one is the first that surprises you?",
 )
@@ -23,13 +23,7 @@ def test_output_and_weights_have_the_promised_shapes(layer: Layer) -> None:
     assert_shape(weights, layer.weights_shape(trial.sizes), "the attention weights")
 
 
-@aspect(
-    "parity",
-    self_attention=1,
-    cross_attention=1,
-    multi_head_attention=1,
-    hint="Take one query. Over which positions must its weights share out 1.0?",
-)
+@aspect("parity", *ALL_LAYERS, hint="Take one query. Over which positions must its weights share out 1.0?")
 def test_the_weights_of_each_query_add_up_to_one(layer: Layer) -> None:
     """The weights of one query are shares: none is negative and together they make 1."""
     weights = layer.trial().weights()
@@ -39,8 +33,8 @@ def test_the_weights_of_each_query_add_up_to_one(layer: Layer) -> None:
 
 @aspect(
     "parity",
-    self_attention=3,
-    cross_attention=3,
+    *ALL_LAYERS,
+    weight=3,
     multi_head_attention=5,
     hint="Compute the scores of two tokens by hand, then compare each step of your forward with yours.",
 )
@@ -52,8 +46,8 @@ def test_output_and_weights_follow_the_formula(layer: Layer) -> None:
 
 @aspect(
     "masking",
-    self_attention=2,
-    cross_attention=2,
+    *ALL_LAYERS,
+    weight=2,
     multi_head_attention=3,
     hint="What must a score be before the softmax, so that nothing is left of it afterwards?",
 )

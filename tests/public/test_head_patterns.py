@@ -14,7 +14,7 @@ from tests.support.habits import HABITS, assert_head_names, scores_of
 
 
 @aspect(
-    "shapes", head_patterns=1, hint="Which axes of the weights are left when the tokens are averaged away?"
+    "shapes", "head_patterns", hint="Which axes of the weights are left when the tokens are averaged away?"
 )
 def test_each_pattern_has_a_score_for_each_head(candidate: Candidate, draw: Draw) -> None:
     """pattern_scores returns a dict with the three promised names, each with a (batch, num_heads) tensor."""
@@ -24,7 +24,7 @@ def test_each_pattern_has_a_score_for_each_head(candidate: Candidate, draw: Draw
 
 
 @aspect(
-    "parity", head_patterns=1, hint="Write down a 3 by 3 table of weights and mark the cells of each pattern."
+    "parity", "head_patterns", hint="Write down a 3 by 3 table of weights and mark the cells of each pattern."
 )
 def test_scores_of_a_small_table(candidate: Candidate) -> None:
     """For a table of three tokens the scores are what one counts by hand."""
@@ -34,7 +34,7 @@ def test_scores_of_a_small_table(candidate: Candidate) -> None:
         assert_close(scores[name], torch.tensor([[share]]), f"the score {name!r}")
 
 
-@aspect("parity", head_patterns=1, hint="Which of a head's three scores decides, and is it high enough?")
+@aspect("parity", "head_patterns", hint="Which of a head's three scores decides, and is it high enough?")
 @pytest.mark.parametrize("habit", HABITS)
 def test_a_head_with_one_habit_is_named_after_it(candidate: Candidate, habit: str) -> None:
     """A head that follows one pattern throughout gets its name; one that looks everywhere is mixed."""

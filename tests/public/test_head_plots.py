@@ -15,7 +15,7 @@ TOKENS = ["Grandma", "watered", "the", "fern", "daily"]
 
 
 @aspect(
-    "shapes", head_plots=1, hint="How many pairs of axes does your figure have, and what is drawn into each?"
+    "shapes", "head_plots", hint="How many pairs of axes does your figure have, and what is drawn into each?"
 )
 def test_each_head_gets_a_heat_map(candidate: Candidate, draw: Draw) -> None:
     """The figure holds one heat map for each head, with a cell for each pair of tokens."""
@@ -31,7 +31,7 @@ def test_each_head_gets_a_heat_map(candidate: Candidate, draw: Draw) -> None:
         )
 
 
-@aspect("parity", head_plots=1, hint="Which row of the weights belongs to which token, and which way is up?")
+@aspect("parity", "head_plots", hint="Which row of the weights belongs to which token, and which way is up?")
 def test_the_cells_are_the_weights_of_the_first_sequence(candidate: Candidate, draw: Draw) -> None:
     """The cell in row i, column j of a head's heat map is the weight that query i gives to key j."""
     weights = shares.drawn(draw, 2, 3, len(TOKENS))
@@ -42,7 +42,7 @@ def test_the_cells_are_the_weights_of_the_first_sequence(candidate: Candidate, d
         assert_close(drawn.by_tokens(TOKENS), weights[0, head], f"the heat map of head {head}")
 
 
-@aspect("contract", head_plots=1, hint="Where along the axis is the middle of a cell, and what stands there?")
+@aspect("contract", "head_plots", hint="Where along the axis is the middle of a cell, and what stands there?")
 def test_the_tokens_stand_at_both_axes(candidate: Candidate, draw: Draw) -> None:
     """Along x and along y every cell is labelled with its token, in their order."""
     weights = shares.drawn(draw, 2, 3, len(TOKENS))

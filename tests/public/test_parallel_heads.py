@@ -16,7 +16,8 @@ from tests.support.heads import SIZES, WAYS, drawn, operations
 
 @aspect(
     "parity",
-    parallel_heads=1.5,
+    "parallel_heads",
+    weight=2,
     hint="Compute one head by hand, and compare it with the same head of the result.",
 )
 @pytest.mark.parametrize("way", WAYS)
@@ -26,7 +27,7 @@ def test_every_way_gives_the_same_attention(candidate: Candidate, draw: Draw, wa
     assert_close(heads.run(candidate, way), heads.expected(), "the result")
 
 
-@aspect("masking", parallel_heads=0.75, hint="What must a blocked score be, so that nothing is left of it?")
+@aspect("masking", "parallel_heads", hint="What must a blocked score be, so that nothing is left of it?")
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_keeps_to_the_mask(candidate: Candidate, draw: Draw, way: str) -> None:
     """With a mask (seq_q, seq_k), blocked positions take no part in the mixture."""
@@ -34,7 +35,7 @@ def test_every_way_keeps_to_the_mask(candidate: Candidate, draw: Draw, way: str)
     assert_close(heads.run(candidate, way, mask), heads.expected(mask), "the result")
 
 
-@aspect("contract", parallel_heads=0.75, hint="Is there a loop left in it, open or hidden?")
+@aspect("contract", "parallel_heads", hint="Is there a loop left in it, open or hidden?")
 def test_the_batched_product_takes_no_more_operations_for_more_heads(
     candidate: Candidate, draw: Draw
 ) -> None:

@@ -10,9 +10,7 @@ from tests.support.layers import MultiHeadAttentionLayer
 
 
 @aspect(
-    "shapes",
-    split_heads=2,
-    hint="Which axes does the result have, in which order, and how long is each?",
+    "shapes", "split_heads", hint="Which axes does the result have, in which order, and how long is each?"
 )
 def test_heads_get_an_axis_of_their_own(layer: MultiHeadAttentionLayer, exercise: str) -> None:
     """split_heads turns (batch, seq_len, d_model) into (batch, num_heads, seq_len, d_k)."""
@@ -27,7 +25,7 @@ def test_heads_get_an_axis_of_their_own(layer: MultiHeadAttentionLayer, exercise
 
 @aspect(
     "parity",
-    split_heads=2,
+    "split_heads",
     hint="Follow the numbers 0 to 11 of one token through your code: which of them reach head 0?",
 )
 def test_each_head_gets_neighbouring_features_of_every_token(layer: MultiHeadAttentionLayer) -> None:

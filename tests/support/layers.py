@@ -314,3 +314,4 @@ LAYERS: dict[str, type[Layer]] = {
     "multi_head_attention": MultiHeadAttentionLayer,
     "split_heads": MultiHeadAttentionLayer,
 }
+ALL_LAYERS = ("self_attention", "cross_attention", "multi_head_attention")  # the exercises that are a layer

@@ -8,10 +8,12 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from grader.errors import UsageError
+
 CORE_POINTS = 100
 
 
-class AssignmentError(Exception):
+class AssignmentError(UsageError):
     """assignment.toml cannot be used as it stands; the message says why and what to try."""
 
 

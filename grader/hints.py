@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.errors import UsageError
+
 MINIMUM = 3
 STATE = Path(".headstart") / "hints.json"
 NO_MORE = "There are no more hints for this exercise: this was the last one."
@@ -17,7 +19,7 @@ _HEADING = re.compile(r"## Hint (?P<number>\d+)\s*")
 _LIKE_A_HEADING = re.compile(r"#+\s*hint\b", re.IGNORECASE)
 
 
-class HintError(Exception):
+class HintError(UsageError):
     """There is no usable hint; the message says why and what to try."""
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from grader.assignment import Assignment
+from grader.errors import HeadstartError
 from grader.results import AspectScore, ExerciseScore, TestResult, TestStatus, Visibility
 
 ASPECTS = ("shapes", "masking", "parity", "gradients", "dropout", "device", "contract")
@@ -19,7 +20,7 @@ SCORE_PLACES = 2
 _TEST_PLACES = 6
 
 
-class ScoringError(Exception):
+class ScoringError(HeadstartError):
     """The suite and the assignment disagree about points; the message says where and what to try."""
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import os
 import sys
+import tempfile
+import traceback
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from grader.cli.common import ROOT, Json, Seed, fail
+from grader.errors import HeadstartError
+from grader.text import one_line
 
 app = typer.Typer(
     help="Headstart: learn attention by building it, one test at a time.",
@@ -33,8 +38,8 @@ def check(
 
     import pytest
 
-    from grader.assignment import AssignmentError, load_assignment
-    from grader.examination.checking import UnknownExercise, check
+    from grader.assignment import load_assignment
+    from grader.examination.checking import check
     from grader.examination.verdicts import InfrastructureFault
     from grader.reports.student import check_document, print_check
     from grader.scoring import ScoringError
@@ -44,8 +49,6 @@ def check(
         # what the student's code prints must not mix with the JSON
         with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):
             checked = check(ROOT, ROOT / "exercises", assignment, exercise, seed)
-    except (UnknownExercise, AssignmentError) as error:
-        raise fail(error) from error
     except (InfrastructureFault, ScoringError) as error:
         raise fail(f"{error}\nThis is not your code's fault: tell your instructor.", 1) from error
     except (KeyboardInterrupt, bdb.BdbQuit, pytest.exit.Exception):
@@ -62,15 +65,12 @@ def hint(
     again: Annotated[bool, typer.Option("--from-the-start", help="Begin with the first hint again.")] = False,
 ) -> None:
     """Student: one more hint each time, from a gentle question to a clear direction."""
-    from grader.hints import HintError, HintState
+    from grader.hints import HintState
 
     state = HintState(ROOT)
-    try:
-        if again:
-            state.reset(exercise)
-        found = state.next_hint(exercise)
-    except HintError as error:
-        raise fail(error) from error
+    if again:
+        state.reset(exercise)
+    found = state.next_hint(exercise)
     typer.echo(f"Hint {found.number} of {found.total} for {exercise}\n\n{found.text}")
 
 
@@ -96,15 +96,44 @@ if importlib.util.find_spec("grader.cli.instructor") is not None:
 
 
 def main() -> None:
-    """Run the command line. Exit status 1, with a word on what to do, when a package is missing."""
+    """Run the command line: the one place where an error becomes words and an exit status.
+
+    What was raised on purpose says what to try. Anything else is a bug of ours: one sentence, exit
+    status 1, and the traceback in a file.
+    """
+    from grader.candidate.faults import HostFailed
+
     try:
         app()
+    except HeadstartError as error:
+        raise SystemExit(fail(error, error.exit_status).exit_code) from error
+    except HostFailed as error:
+        raise SystemExit(fail(error, 1).exit_code) from error
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in ("grader", *sys.stdlib_module_names):
-            raise
+            raise SystemExit(_bug(error)) from error
         told = fail(
             f"The Python package {error.name} is missing from {sys.prefix}, so this could not be done. "
             f"Install what is listed: {sys.executable} -m pip install -r requirements.txt",
             1,
         )
         raise SystemExit(told.exit_code) from error
+    except Exception as error:
+        raise SystemExit(_bug(error)) from error
+
+
+def _bug(error: Exception) -> int:
+    """Say that something of ours went wrong, and where the account of it is."""
+    account = "".join(traceback.format_exception(error))
+    try:
+        descriptor, path = tempfile.mkstemp(prefix="headstart-", suffix=".log")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(account)
+    except OSError:
+        path = ""
+        sys.stderr.write(account)
+    where = f" The whole account is in {path}; it may quote hidden tests." if path else ""
+    reason = one_line(f"{type(error).__name__}: {error}", 200)
+    return fail(
+        f"Headstart itself failed, which is not your doing ({reason}).{where} Please report it.", 1
+    ).exit_code

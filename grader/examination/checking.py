@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.assignment import Assignment
 from grader.candidate.interface import Candidate
+from grader.errors import UsageError
 from grader.examination.plugin import student_candidate
 from grader.examination.session import Sitting
 from grader.examination.suite import PUBLIC, Suite, with_suite
@@ -40,7 +41,7 @@ class Examined:
         return next(((test, outcome) for test, outcome in outcomes if not outcome.is_passed), None)
 
 
-class UnknownExercise(Exception):
+class UnknownExercise(UsageError):
     """There is no exercise of that name; the message says which there are."""
 
 

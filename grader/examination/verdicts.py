@@ -14,6 +14,7 @@ from grader.candidate.faults import (
     OutOfTime,
     Refused,
 )
+from grader.errors import HeadstartError
 from grader.results import TestStatus
 from grader.scoring import Outcome
 
@@ -32,7 +33,7 @@ class NotRun(Skipped):
     """
 
 
-class InfrastructureFault(Exception):
+class InfrastructureFault(HeadstartError):
     """Something of ours failed while a submission was examined."""
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.assignment import Assignment
+from grader.errors import UsageError
 from grader.submissions import Submission, read_submissions
 
 
-class CaseError(Exception):
+class CaseError(UsageError):
     """A case cannot be used as it stands; the message says which, why and what to try."""
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from grader.assignment import Assignment, AssignmentError, load_assignment
+from grader.errors import HeadstartError
 from grader.release.leaks import find_leaks
 from grader.release.markers import MarkerError
 from grader.release.stubs import GenerationError, digest, generate, render, write_atomically
@@ -66,7 +67,7 @@ The tests here are a part of those your work is graded with.
 """
 
 
-class BundleError(Exception):
+class BundleError(HeadstartError):
     """The bundle cannot be made, or must not be published; the message says why and what to try."""
 
 

@@ -16,6 +16,8 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import NoReturn
 
+from grader.errors import HeadstartError
+
 _BEGIN = re.compile(r"### BEGIN SOLUTION(?::\s*(?P<sentence>\S.*))?")
 _END = re.compile(r"### END SOLUTION")
 _SHOUTED = re.compile(r"###\s*(BEGIN|END)\b")
@@ -41,7 +43,7 @@ _LAYOUT = {
 }
 
 
-class MarkerError(Exception):
+class MarkerError(HeadstartError):
     """A marker cannot be trusted; the message names file and line, why, and what to try."""
 
 

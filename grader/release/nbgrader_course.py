@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from grader.assignment import Assignment, Exercise, load_assignment
+from grader.errors import HeadstartError
 from grader.exports.nbgrader.cells import assignment_names
 from grader.release.bundle import BundleError, student_files, zipped
 from grader.release.leaks import find_leaks
@@ -67,7 +68,7 @@ def score(exercise, aspect, names):
 '''
 
 
-class CourseError(Exception):
+class CourseError(HeadstartError):
     """The course folder cannot be made as it should; the message says why and what to try."""
 
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.errors import HeadstartError
 from grader.release.markers import MarkerError, parse
 from grader.release.notebooks import make_notebook
 
@@ -26,7 +27,7 @@ DEFAULT_SENTENCE = "Write this part."
 _GENERATED = re.compile(r"[^/\\]+\.py|README\.md|hints/[^/\\]+\.md|notebooks/[^/\\]+\.ipynb")
 
 
-class GenerationError(Exception):
+class GenerationError(HeadstartError):
     """The stubs cannot be generated without harm; nothing was written."""
 
 

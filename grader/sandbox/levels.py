@@ -9,6 +9,8 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
+from grader.errors import UsageError
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -25,12 +27,12 @@ class Level(IntEnum):
 
     @classmethod
     def named(cls, name: str) -> Level:
-        """The level of that name. Raises ValueError, naming those there are."""
+        """The level of that name. Raises UsageError, naming those there are."""
         try:
             return cls[name.upper()]
         except KeyError:
             known = ", ".join(str(level) for level in cls)
-            raise ValueError(f"there is no isolation level {name!r}; the levels are {known}") from None
+            raise UsageError(f"There is no isolation level {name!r}; the levels are {known}.") from None
 
 
 @cache

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from pydantic import ValidationError
 
+from grader.errors import UsageError
 from grader.results import Result, Status, overridden
 from grader.store.writing import name_aside, writing
 from grader.text import figure
@@ -29,7 +30,7 @@ _LONGEST_NAME = 255  # bytes, on every common disk
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-class ResultsError(Exception):
+class ResultsError(UsageError):
     """The results in a folder cannot be read; the message says why and what to try."""
 
 

@@ -19,6 +19,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from grader.errors import UsageError
 from grader.results import Result, Status, storable
 from grader.store.packed_results import KeptResults
 from grader.store.writing import NotWritten, explained, name_aside
@@ -31,7 +32,7 @@ NAME = "journal.jsonl"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
-class JournalError(Exception):
+class JournalError(UsageError):
     """The journal cannot be opened; the message says what, why and what to try."""
 
 

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.errors import HeadstartError
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
 
 
-class NotWritten(Exception):
+class NotWritten(HeadstartError):
     """A file of a run could not be written; the message says why and what to try.
 
     What was finished by then stays, and a run with ``--resume`` goes on from there.

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.errors import UsageError
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -41,5 +43,5 @@ class Entry:
     gather: Callable[[], Gathered]
 
 
-class IntakeError(Exception):
+class IntakeError(UsageError):
     """The path given to the grader holds nothing to grade; the message says why and what to try."""

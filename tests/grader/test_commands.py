@@ -189,3 +189,16 @@ def test_what_is_unfit_is_named(unfit: Ran, check: str, words: str) -> None:
     holds, seen = checks(unfit)[check]
     assert not holds
     assert words in seen
+
+
+def test_a_bug_of_ours_is_no_bad_usage(tmp_path: Path) -> None:
+    """One sentence and exit status 1; the traceback is in a file, not on the screen."""
+    broken = copied(tmp_path / "broken")
+    broken.change("grader/run/grading.py", "    index, count = options.shard\n", "    int('a bug')\n")
+    ran = broken.run("grade", broken.root / "solutions", "--out", tmp_path / "out")
+    assert ran.status == 1
+    assert "by no fault of yours (ValueError: invalid literal" in ran.err
+    assert "Traceback" not in ran.err
+    log = Path(ran.err.split("account is in ")[1].split(";")[0])
+    assert "Traceback" in log.read_text()
+    log.unlink()

@@ -58,17 +58,12 @@ def grade(
     Exit status: 0 all graded (whatever the scores), 1 some submission could not be graded for a
     fault of ours, 2 bad usage.
     """
-    from grader.assignment import AssignmentError, load_assignment
-    from grader.candidate.faults import HostFailed
-    from grader.examination.verdicts import InfrastructureFault
+    from grader.assignment import load_assignment
     from grader.reports.terminal import Progress, class_table
     from grader.results import Status
-    from grader.run.grading import IntakeError, Options, UsageError, grade, shard_of
+    from grader.run.grading import Options, grade, shard_of
     from grader.sandbox.levels import Level
-    from grader.scoring import ScoringError
     from grader.store.files import FAULTS
-    from grader.store.journal import JournalError
-    from grader.store.writing import NotWritten
     from grader.text import as_json as to_json
     from grader.text import one_line
 
@@ -82,10 +77,6 @@ def grade(
         run = grade(
             ROOT, submissions, out, assignment, options, lambda total, done: Progress(total, done=done)
         )
-    except (UsageError, IntakeError, JournalError, AssignmentError, ValueError) as error:
-        raise fail(error) from error
-    except (HostFailed, InfrastructureFault, NotWritten, ScoringError) as error:
-        raise fail(error, 1) from error
     except KeyboardInterrupt:
         raise fail(f"Stopped. What was finished is in {out}; go on with --resume.", 130) from None
     for warning in run.warnings:
@@ -147,23 +138,15 @@ def attack(
     """Instructor: does the wall hold? Tries every known attack. Exit status 1 when one succeeds."""
     from functools import partial
 
-    from grader.assignment import AssignmentError, load_assignment
-    from grader.candidate.faults import HostFailed
-    from grader.examination.verdicts import InfrastructureFault
-    from grader.quality.cases import CaseError
+    from grader.assignment import load_assignment
     from grader.redteam.runner import lay_siege
     from grader.redteam.table import table
     from grader.reports.terminal import cases_progress
     from grader.sandbox.levels import Level
 
-    try:
-        levels = [Level.named(name) for name in isolation or ()]
-        watch = partial(cases_progress, doing="attacking")
-        siege = lay_siege(ROOT, load_assignment(ROOT), levels, only or (), seed, jobs, watch)
-    except (CaseError, AssignmentError, ValueError) as error:
-        raise fail(error) from error
-    except (HostFailed, InfrastructureFault) as error:
-        raise fail(error, 1) from error
+    levels = [Level.named(name) for name in isolation or ()]
+    watch = partial(cases_progress, doing="attacking")
+    siege = lay_siege(ROOT, load_assignment(ROOT), levels, only or (), seed, jobs, watch)
     if as_json:
         typer.echo(json.dumps(siege.document(), indent=2))
     else:
@@ -184,8 +167,8 @@ def release(
     """Instructor: make what students start from. Refused unless `verify` holds."""
     from grader.examination.suite import with_suite
     from grader.quality.verify import verify
-    from grader.release.bundle import BundleError, build_bundle
-    from grader.release.nbgrader_course import CourseError, write_course
+    from grader.release.bundle import build_bundle
+    from grader.release.nbgrader_course import write_course
     from grader.reports.instructor.nbgrader import course_lines
 
     if format not in ("bundle", "nbgrader"):
@@ -195,15 +178,12 @@ def release(
         typer.echo(line)
     if not report.fit:
         raise fail("Nothing was released: mend what is marked above, then try again.", 1)
-    try:
-        if format == "nbgrader":
-            course = with_suite(ROOT, lambda suite: write_course(ROOT, out, suite.tests, force=force))
-            lines = course_lines(course)
-        else:
-            bundle = build_bundle(ROOT, out, force=force)
-            lines = [f"Released {len(bundle.files)} files:", f"  {bundle.folder}/", f"  {bundle.archive}"]
-    except (BundleError, CourseError) as error:
-        raise fail(error, 1) from error
+    if format == "nbgrader":
+        course = with_suite(ROOT, lambda suite: write_course(ROOT, out, suite.tests, force=force))
+        lines = course_lines(course)
+    else:
+        bundle = build_bundle(ROOT, out, force=force)
+        lines = [f"Released {len(bundle.files)} files:", f"  {bundle.folder}/", f"  {bundle.archive}"]
     typer.echo("\n" + "\n".join(lines))
 
 
@@ -219,12 +199,11 @@ def export(
     ] = None,
 ) -> None:
     """Instructor: enter results where the course keeps its grades."""
-    from grader.assignment import AssignmentError, load_assignment
+    from grader.assignment import load_assignment
     from grader.exports.nbgrader.course import export
-    from grader.exports.nbgrader.grading import NotGraded
     from grader.reports.instructor.nbgrader import entered_lines
     from grader.reports.terminal import cases_progress
-    from grader.store.files import ResultsError, read_results
+    from grader.store.files import read_results
 
     if format != "nbgrader":
         raise fail(f"There is no export format {format!r} here; there is: nbgrader.")
@@ -232,12 +211,9 @@ def export(
         raise fail(
             "Give --course and the folder of the nbgrader course, the one with nbgrader_config.py in it."
         )
-    try:
-        found = read_results(results)
-        with cases_progress(len(found), doing="entering") as done:
-            entered = export(found, load_assignment(ROOT), course, assignment, done)
-    except (NotGraded, ResultsError, AssignmentError) as error:
-        raise fail(error) from error
+    found = read_results(results)
+    with cases_progress(len(found), doing="entering") as done:
+        entered = export(found, load_assignment(ROOT), course, assignment, done)
     for line in entered_lines(entered, course):
         typer.echo(line)
     if entered.left_out:
@@ -251,13 +227,9 @@ def generate(
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that were edited by hand.")] = False,
 ) -> None:
     """Instructor: make exercises/ anew from solutions/."""
-    from grader.release.markers import MarkerError
-    from grader.release.stubs import GenerationError, generate
+    from grader.release.stubs import generate
 
-    try:
-        report = generate(ROOT / "solutions", ROOT / "exercises", force=force, check=check)
-    except (GenerationError, MarkerError) as error:
-        raise fail(error, 1) from error
+    report = generate(ROOT / "solutions", ROOT / "exercises", force=force, check=check)
     verb = "would be written" if check else "written"
     typer.echo(f"{len(report.written)} files {verb}, {len(report.unchanged)} unchanged.")
     for name in report.written:

@@ -38,18 +38,11 @@ def regrade(
     Exit status: 0 done, 1 some submission could not be graded for a fault of ours and keeps the
     result it had, 2 bad usage.
     """
-    from grader.assignment import AssignmentError, load_assignment
-    from grader.candidate.faults import HostFailed
-    from grader.errors import UsageError
-    from grader.examination.verdicts import InfrastructureFault
+    from grader.assignment import load_assignment
     from grader.reports.instructor.changes import changes_table
     from grader.reports.terminal import Progress
     from grader.run.regrading import CHANGES, Again, regrade
-    from grader.scoring import ScoringError
     from grader.store.files import FAULTS
-    from grader.store.journal import JournalError
-    from grader.store.writing import NotWritten
-    from grader.submissions import IntakeError
     from grader.text import as_json as as_one_line
     from grader.text import one_line
 
@@ -57,10 +50,6 @@ def regrade(
         assignment = load_assignment(ROOT)
         again = Again(jobs, submissions, tuple(only or ()))
         done = regrade(ROOT, results, assignment, again, lambda total, done: Progress(total, done=done))
-    except (UsageError, IntakeError, JournalError, AssignmentError, ValueError) as error:
-        raise fail(error) from error
-    except (HostFailed, InfrastructureFault, NotWritten, ScoringError) as error:
-        raise fail(error, 1) from error
     except KeyboardInterrupt:
         raise fail(
             f"Stopped. What was graded again is in {results}; the same command goes on.", 130

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from grader.errors import UsageError
 from grader.results import Result, Status
 from grader.store.files import ResultsError, read_result
 from grader.store.journal import NAME as JOURNAL
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RESULTS = Path("headstart") / "results"  # in a course, a folder for each assignment
 
 
-class NotGraded(Exception):
+class NotGraded(UsageError):
     """There is no score, by no fault of the student's; the message says why and what to try."""
 
 

@@ -26,10 +26,10 @@ sys.path.insert(0, str(ROOT))
 from grader.assignment import load_assignment  # noqa: E402
 from grader.candidate.interface import Candidate  # noqa: E402
 from grader.examination.plugin import student_candidate  # noqa: E402
-from grader.examination.session import Sitting  # noqa: E402
+from grader.examination.session import ExamSession  # noqa: E402
 from grader.examination.suite import Suite, with_suite  # noqa: E402
 from grader.run.engine import LocalEngine  # noqa: E402
-from grader.run.marking import Paper  # noqa: E402
+from grader.run.marking import RunContext  # noqa: E402
 from grader.sandbox.launch import Launcher, launcher  # noqa: E402
 from grader.sandbox.levels import Level, offered  # noqa: E402
 from grader.sandbox.warmth import warm_up, warm_up_accelerator  # noqa: E402
@@ -89,15 +89,15 @@ def measure(suite: Suite, rounds: int, submissions: int, level: Level) -> None:
     left_out = [f"--ignore={file}" for file in sorted(files - {t.id.partition("::")[0] for t in tests})]
 
     def sit(candidate: Candidate) -> None:
-        suite.examine(Sitting(candidate, 1, "solutions"), only=lambda test: test.exercise in core)
+        suite.examine(ExamSession(candidate, 1, "solutions"), only=lambda test: test.exercise in core)
 
     def local() -> None:
         sit(student_candidate(assignment, ROOT / "solutions"))
 
     def at(launcher: Launcher, *, halved: bool = False) -> Callable[[], None]:
         """As the engine examines one submission: in one go, or in halves on two processors."""
-        paper = Paper(assignment, suite.tests, suite.digest, 1, str(launcher.level))
-        engine = LocalEngine(paper, suite, launcher)
+        context = RunContext(assignment, suite.tests, suite.digest, 1, str(launcher.level))
+        engine = LocalEngine(context, suite, launcher)
         handed_in = replace(solution, homes={name: solution.homes[name] for name in core_names})
         return lambda: check(engine.examine(handed_in, halved=halved), tests)
 

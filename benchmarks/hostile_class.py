@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 from grader.assignment import load_assignment  # noqa: E402
 from grader.redteam.corpus import FILE, Attack, Code, honest_codes, load_attacks  # noqa: E402
 from grader.redteam.promises import load_promises  # noqa: E402
-from grader.redteam.surroundings import Ground  # noqa: E402
+from grader.redteam.surroundings import Surroundings  # noqa: E402
 from grader.redteam.trial import hand_in  # noqa: E402
 from grader.results import Result, Status  # noqa: E402
 from grader.run.grading import Options, Run, grade  # noqa: E402
@@ -103,7 +103,7 @@ def hand_in_others(to: Path, numbers: Sequence[int]) -> set[str]:
     return {f"s{number:03}" for number in numbers}
 
 
-def hand_in_attack(attack: Attack, number: int, ground: Ground) -> None:
+def hand_in_attack(attack: Attack, number: int, ground: Surroundings) -> None:
     """What the attack makes, under this number."""
     before = set(os.listdir(ground.handed_in))
     hand_in(attack, ground, honest_codes(CASES, ROOT))
@@ -161,7 +161,7 @@ def measure(submissions: int, jobs: int, seed: int) -> bool:
     """Print what was seen; whether all of it holds."""
     level = offered()
     attacks = chosen(submissions // 3, seed, level)
-    with Ground(ROOT) as ground:
+    with Surroundings(ROOT) as ground:
         ground.clear()
         names = hand_in_others(ground.handed_in, range(submissions - len(attacks)))
         alone, _, seconds = run(ground.handed_in, ground.out / "alone", jobs, seed)

@@ -159,7 +159,7 @@ class Candidate:
             model.load(weights)
         return model
 
-    def together(self, calls: Sequence[tuple[Model, Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
+    def batch_call(self, calls: Sequence[tuple[Model, Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
         """What calling each model returns, one after the other, asked in one round trip.
 
         Each call gets arguments of its own, also where the same tensor is given to several. They

@@ -1,1 +1,1 @@
-"""The pytest side: a suite that is collected once and then sat by one candidate after another."""
+"""The pytest side: a suite that is collected once and then put to one candidate after another."""

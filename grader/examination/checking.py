@@ -11,7 +11,7 @@ from grader.assignment import Assignment
 from grader.candidate.interface import Candidate
 from grader.errors import UsageError
 from grader.examination.plugin import student_candidate
-from grader.examination.session import Sitting
+from grader.examination.session import ExamSession
 from grader.examination.suite import PUBLIC, Suite, with_suite
 from grader.results import TestStatus
 from grader.scoring import Outcome, Scores, SuiteTest, score
@@ -85,7 +85,7 @@ def examine(
     """
 
     def work(suite: Suite) -> Examined:
-        outcomes = suite.examine(Sitting(candidate(), seed, name), only=chosen)
+        outcomes = suite.examine(ExamSession(candidate(), seed, name), only=chosen)
         return Examined([test for test in suite.tests if chosen(test)], outcomes)
 
     return with_suite(root, work, folders)

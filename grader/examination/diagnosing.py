@@ -13,7 +13,7 @@ from typing import cast
 
 from grader.candidate.faults import CandidateError, HostFailed, StudentError
 from grader.candidate.interface import Candidate
-from grader.examination.session import Finding, Sitting
+from grader.examination.session import ExamSession, Finding
 from grader.results import TestStatus
 from grader.scoring import LOOKS_LIKE, Outcome, SuiteTest
 
@@ -34,31 +34,31 @@ def load_diagnosis(module: str | None) -> Diagnose:
 
 
 def named(
-    outcome: Outcome, error: BaseException, test: SuiteTest, sitting: Sitting, diagnose: Diagnose
+    outcome: Outcome, error: BaseException, test: SuiteTest, session: ExamSession, diagnose: Diagnose
 ) -> Outcome:
     """The outcome with its diagnosis and the question that goes with it, if there is one.
 
-    Each exercise is asked about once a sitting, at its first failure. Code that is not written
+    Each exercise is asked about once a session, at its first failure. Code that is not written
     yet, or gives no answer at all, is not asked.
     """
     unwritten = isinstance(error, StudentError) and error.kind == "NotImplementedError"
     if outcome.status is not TestStatus.FAILED or unwritten or outcome.diagnosis is not None:
         return outcome
-    for finding in _findings(test.exercise, sitting, diagnose):
+    for finding in _findings(test.exercise, session, diagnose):
         if test.aspect in finding.aspects:
             message = f"{outcome.message}\n{LOOKS_LIKE}{finding.sentence}"
             return replace(outcome, message=message, diagnosis=finding.id, hint=finding.question)
     return outcome
 
 
-def _findings(exercise: str, sitting: Sitting, diagnose: Diagnose) -> Sequence[Finding]:
-    if exercise not in sitting.findings:
-        sitting.findings[exercise] = []
+def _findings(exercise: str, session: ExamSession, diagnose: Diagnose) -> Sequence[Finding]:
+    if exercise not in session.findings:
+        session.findings[exercise] = []
         try:
-            found = diagnose(exercise, sitting.candidate, sitting.seed_for(f"diagnosis of {exercise}"))
+            found = diagnose(exercise, session.candidate, session.seed_for(f"diagnosis of {exercise}"))
         except HostFailed:
             raise
         except (CandidateError, AssertionError):
             found = []  # it stopped answering while it was asked: better no name than a wrong one
-        sitting.findings[exercise] = found
-    return sitting.findings[exercise]
+        session.findings[exercise] = found
+    return session.findings[exercise]

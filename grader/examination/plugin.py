@@ -1,6 +1,6 @@
 """The pytest plugin of the suites: fixtures, failures in words, and the points table at the end.
 
-It serves a student's plain ``pytest`` as well as the examiner, which brings its own sitting.
+It serves a student's plain ``pytest`` as well as the examiner, which brings its own session.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from grader.examination.collected import by_exercise, exercises_of, sentence, su
 from grader.examination.diagnosing import load_diagnosis, named
 from grader.examination.failure_report import Words
 from grader.examination.marks import MARK
-from grader.examination.session import Sitting
+from grader.examination.session import ExamSession
 from grader.examination.verdicts import InfrastructureFault, NotRun, judge
 from grader.results import TestStatus
 from grader.scoring import Outcome, SuiteTest, score
 
-SITTING = pytest.StashKey[Sitting]()
+SESSION = pytest.StashKey[ExamSession]()
 OUTCOMES = pytest.StashKey[dict[str, Outcome]]()
 _TESTS = pytest.StashKey[list[SuiteTest]]()
 _DEVICE = pytest.StashKey[Accelerator]()
@@ -83,19 +83,19 @@ def _assignment_of(config: pytest.Config) -> Assignment:
     return config.stash[_ASSIGNMENT]
 
 
-def sitting_of(config: pytest.Config) -> Sitting:
-    """The sitting in progress; a plain ``pytest`` gets one for the folder ``--candidate``."""
-    if SITTING not in config.stash:
+def session_of(config: pytest.Config) -> ExamSession:
+    """The session in progress; a plain ``pytest`` gets one for the folder ``--candidate``."""
+    if SESSION not in config.stash:
         seed = config.getoption("--seed")
         folder = (config.rootpath / config.getoption("--candidate")).resolve()
         candidate = student_candidate(_assignment_of(config), folder)
-        config.stash[SITTING] = Sitting(
+        config.stash[SESSION] = ExamSession(
             candidate,
             secrets.randbelow(2**31) if seed is None else seed,
             folder.name,
             require_gpu=config.getoption("--require-gpu"),
         )
-    return config.stash[SITTING]
+    return config.stash[SESSION]
 
 
 def student_candidate(assignment: Assignment, folder: Path, call_seconds: float | None = None) -> Candidate:
@@ -113,16 +113,16 @@ def student_candidate(assignment: Assignment, folder: Path, call_seconds: float 
 @pytest.fixture
 def candidate(request: pytest.FixtureRequest) -> Candidate:
     """The code under test, with its random numbers set for this test."""
-    sitting = sitting_of(request.config)
-    sitting.candidate.begin(sitting.seed_for(request.node.nodeid))
-    return sitting.candidate
+    session = session_of(request.config)
+    session.candidate.begin(session.seed_for(request.node.nodeid))
+    return session.candidate
 
 
 @pytest.fixture
 def accelerator(request: pytest.FixtureRequest, candidate: Candidate) -> Accelerator:
     """The accelerator that the test uses; its outcome will say which that was."""
     found = candidate.accelerator()
-    if found.simulated and sitting_of(request.config).require_gpu:
+    if found.simulated and session_of(request.config).require_gpu:
         raise NotRun(
             "Not run: --require-gpu asks for a real accelerator (GPU), and this machine has none. It earns "
             "no points here. Run it on a machine with a GPU, or without --require-gpu on a simulated one."
@@ -134,7 +134,7 @@ def accelerator(request: pytest.FixtureRequest, candidate: Candidate) -> Acceler
 @pytest.fixture
 def test_seed(request: pytest.FixtureRequest) -> int:
     """The seed that this test's own inputs are drawn from."""
-    return sitting_of(request.config).seed_for(request.node.nodeid)
+    return session_of(request.config).seed_for(request.node.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -191,7 +191,7 @@ def failed(item: pytest.Item, error: BaseException) -> Outcome:
     if test is None:
         return outcome
     diagnose = load_diagnosis(_assignment_of(item.config).diagnosis)
-    return named(outcome, error, test, sitting_of(item.config), diagnose)
+    return named(outcome, error, test, session_of(item.config), diagnose)
 
 
 def passed(item: pytest.Item, duration_s: float) -> Outcome:
@@ -214,15 +214,15 @@ def _sentence(item: pytest.Item) -> str:
 
 def _where(item: pytest.Item) -> Line | None:
     """Where the code that a test is about starts: what it asked last, of what its exercise defines."""
-    sitting = sitting_of(item.config)
+    session = session_of(item.config)
     assignment = _assignment_of(item.config)
     test = suite_test(item)
     if test is None:
         return None
     try:
         defines = assignment.exercises[test.exercise].defines
-        asked = sitting.candidate.asked
-        return sitting.candidate.load(asked if asked in defines else defines[0])
+        asked = session.candidate.asked
+        return session.candidate.load(asked if asked in defines else defines[0])
     except (CandidateError, KeyError):
         return None
 
@@ -230,8 +230,8 @@ def _where(item: pytest.Item) -> Line | None:
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     if not config.stash.get(_TESTS, []):
         return []
-    sitting = sitting_of(config)
-    return [f"testing the code in {config.getoption('--candidate')}/, --seed {sitting.seed}"]
+    session = session_of(config)
+    return [f"testing the code in {config.getoption('--candidate')}/, --seed {session.seed}"]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # outermost, so that pytest's list of failures stands above

@@ -1,4 +1,4 @@
-"""One candidate sitting one suite: whose code it is, and where its numbers are drawn from."""
+"""One candidate before one suite: whose code it is, and where its numbers are drawn from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Finding(Protocol):
 
 
 @dataclass(frozen=True)
-class Sitting:
+class ExamSession:
     """The candidate, the run's seed and the submission's id: together they replay a run."""
 
     candidate: Candidate

@@ -1,4 +1,4 @@
-"""The suite, collected once; then sat by one candidate after another, each in a fork of this process."""
+"""The suite, collected once; then put to one candidate after another, each in a fork of this process."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from _pytest.runner import runtestprotocol
 from grader.assignment import load_assignment
 from grader.examination.collected import suite_test
 from grader.examination.direct import directly
-from grader.examination.plugin import OUTCOMES, SITTING, failed, passed
-from grader.examination.session import Sitting
+from grader.examination.plugin import OUTCOMES, SESSION, failed, passed
+from grader.examination.session import ExamSession
 from grader.examination.verdicts import REFUSED, InfrastructureFault
 from grader.scoring import Outcome, SuiteTest, check_points
 
@@ -55,7 +55,7 @@ class Suite:
 
     def examine(
         self,
-        sitting: Sitting,
+        session: ExamSession,
         *,
         only: Callable[[SuiteTest], bool] = lambda test: True,
         until: Callable[[SuiteTest, Outcome], bool] = lambda test, outcome: False,
@@ -65,7 +65,7 @@ class Suite:
         Raises InfrastructureFault when a test fails for a fault of ours.
         """
         config = self._session.config
-        config.stash[SITTING] = sitting
+        config.stash[SESSION] = session
         outcomes = config.stash[OUTCOMES] = {}
         ours = {test.id for test in self.tests if only(test)}
         items = [item for item in self._session.items if item.nodeid in ours]

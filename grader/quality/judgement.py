@@ -12,7 +12,7 @@ from grader.assignment import Assignment
 from grader.examination.suite import Suite
 from grader.quality.cases import CaseError, load_lookalikes, load_mistakes
 from grader.quality.check import Check
-from grader.quality.mutation_runner import Killed, Laboratory, Spared, write_matrix
+from grader.quality.mutation_runner import Killed, MutationRunner, Spared, write_matrix
 
 NAMED_SHARE = 0.9  # of the mistakes must get the diagnosis expected, first
 SEEDS = 3
@@ -41,10 +41,10 @@ def judge_suites(
     if not mistakes and not lookalikes:
         return []
     seeds = [seed + offset for offset in range(SEEDS)]
-    laboratory = Laboratory(suite, assignment, seeds, jobs)
+    mutation_runner = MutationRunner(suite, assignment, seeds, jobs)
     with watch(len(mistakes) + len(lookalikes)) as done:
-        killed = laboratory.kill(mistakes, done)
-        spared = laboratory.spare(lookalikes, done)
+        killed = mutation_runner.kill(mistakes, done)
+        spared = mutation_runner.spare(lookalikes, done)
     write_matrix(root / "build", suite.tests, killed, seed)
     kept = _kept(cases / "kept.toml")
     return [_killed(killed), _named(killed), _needed(suite, killed, kept), _spared(spared)]

@@ -21,7 +21,7 @@ from typing import Any
 
 from grader.assignment import Assignment
 from grader.candidate.local import local_candidate
-from grader.examination.session import Sitting
+from grader.examination.session import ExamSession
 from grader.examination.suite import Suite
 from grader.examination.verdicts import InfrastructureFault
 from grader.quality.cases import LookAlike, Mistake, as_submission
@@ -73,7 +73,7 @@ class Spared:
         return not self.lost and not self.named
 
 
-class Laboratory:
+class MutationRunner:
     """Runs cases on the collected suite, ``jobs`` forks at a time."""
 
     def __init__(self, suite: Suite, assignment: Assignment, seeds: Sequence[int], jobs: int) -> None:
@@ -149,7 +149,7 @@ class Laboratory:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
             candidate = local_candidate(Path(folder), submission.homes, refused, submission.problems)
-            self._last = Sitting(candidate, seed, submission.id)
+            self._last = ExamSession(candidate, seed, submission.id)
 
             def chosen(test: SuiteTest) -> bool:
                 return test.exercise in exercises and (only is None or test.id in only)

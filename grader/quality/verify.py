@@ -21,7 +21,7 @@ from grader.release.markers import MarkerError
 from grader.release.stubs import GenerationError, generate, render
 from grader.results import Result, Status, TestStatus
 from grader.run.engine import LocalEngine
-from grader.run.marking import Paper
+from grader.run.marking import RunContext
 from grader.sandbox.launch import launcher
 from grader.sandbox.levels import offered
 from grader.scoring import ScoringError
@@ -125,8 +125,8 @@ def _graded(
     stubs = _only(root / "exercises", assignment)
 
     def work(suite: Suite) -> tuple[dict[str, Result], list[Check]]:
-        paper = Paper(assignment, suite.tests, suite.digest, seed, str(offered()))
-        with closing(launcher(for_bonus=True)) as host, LocalEngine(paper, suite, host, jobs=2) as engine:
+        context = RunContext(assignment, suite.tests, suite.digest, seed, str(offered()))
+        with closing(launcher(for_bonus=True)) as host, LocalEngine(context, suite, host, jobs=2) as engine:
             results = {result.submission: result for result in engine.grade([solutions, stubs])}
             if engine.faults:
                 raise InfrastructureFault("\n".join(engine.faults.values()))

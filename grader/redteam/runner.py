@@ -14,13 +14,13 @@ from grader.quality.cases import CaseError
 from grader.quality.judgement import Watch, silently
 from grader.redteam.corpus import honest_codes, load_attacks
 from grader.redteam.promises import load_promises
-from grader.redteam.surroundings import Ground
-from grader.redteam.trial import OPEN, Assault, Row
+from grader.redteam.surroundings import Surroundings
+from grader.redteam.trial import OPEN, LevelRun, Row
 from grader.sandbox.levels import Level, offers
 
 
 @dataclass(frozen=True)
-class Siege:
+class AttackRun:
     """What became of every attack at every level that was tried."""
 
     rows: Sequence[Row]
@@ -58,7 +58,7 @@ class Siege:
         }
 
 
-def lay_siege(
+def run_attacks(
     root: Path,
     assignment: Assignment,
     levels: Sequence[Level] = (),
@@ -67,7 +67,7 @@ def lay_siege(
     jobs: int = 2,
     watch: Watch = silently,
     cases: Path | None = None,
-) -> Siege:
+) -> AttackRun:
     """Try the attacks of ``tests/cases/attacks``, or those of ``only``, at these levels, or at all offered.
 
     Raises CaseError for a case, id or level that there is not, HostFailed or InfrastructureFault
@@ -91,12 +91,12 @@ def lay_siege(
 
     def work(suite: Suite) -> list[Row]:
         rows = []
-        with Ground(root) as ground, watch(len(attacks) * len(levels)) as done:
+        with Surroundings(root) as ground, watch(len(attacks) * len(levels)) as done:
             for level in levels:
-                with Assault(suite, assignment, ground, level, codes, promises, seed, jobs) as assault:
+                with LevelRun(suite, assignment, ground, level, codes, promises, seed, jobs) as level_run:
                     for attack in attacks:
-                        rows.append(assault.run(attack))
+                        rows.append(level_run.run(attack))
                         done()
         return rows
 
-    return Siege(with_suite(root, work), [str(level) for level in levels], seed)
+    return AttackRun(with_suite(root, work), [str(level) for level in levels], seed)

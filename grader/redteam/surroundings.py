@@ -47,7 +47,7 @@ class Seen:
 
 
 @dataclass
-class Ground:
+class Surroundings:
     """A folder of our own that holds the class, the results and the decoys. Use as a context manager.
 
     While it is in use, the decoy home is the home, and the decoy for temporary files is where they

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from grader.redteam.runner import Siege
+from grader.redteam.runner import AttackRun
 from grader.redteam.trial import OPEN, SAME, Row
 from grader.text import figure, one_line
 
@@ -15,18 +15,18 @@ _FIGURES = (2, 3)
 _VERDICT_WIDTH = 90
 
 
-def table(siege: Siege) -> Iterator[Text]:
+def table(attack_run: AttackRun) -> Iterator[Text]:
     """A line for each attack and level, below it why it succeeded if it did; the summary at the end."""
-    rows = [_cells(row) for row in siege.rows]
+    rows = [_cells(row) for row in attack_run.rows]
     widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]
     yield Text(_aligned(_HEADS, widths), "bold")
-    for row, cells in zip(siege.rows, rows, strict=True):
+    for row, cells in zip(attack_run.rows, rows, strict=True):
         yield Text(_aligned(cells, widths), "red" if row.why else "yellow" if row.machine == OPEN else "")
         yield from (Text(f"  {_reason(row)}: {one_line(why, 400)}", "red") for why in row.why)
-    *lines, last = siege.summary()
+    *lines, last = attack_run.summary()
     yield Text("")
     yield from map(Text, lines)
-    yield Text(last, "bold red" if siege.succeeded else "bold green")
+    yield Text(last, "bold red" if attack_run.succeeded else "bold green")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -18,11 +18,11 @@ from grader.examination.verdicts import InfrastructureFault
 from grader.redteam.corpus import FILE, REACHED, Attack, Code, Scene
 from grader.redteam.disclosure import Secrets, telling, unfit, unfit_scores, unfit_screen
 from grader.redteam.promises import Promises
-from grader.redteam.surroundings import Ground
+from grader.redteam.surroundings import Surroundings
 from grader.reports.terminal import class_table
 from grader.results import Result, Status
 from grader.run.engine import LocalEngine
-from grader.run.marking import Paper
+from grader.run.marking import RunContext
 from grader.sandbox.launch import Launcher, WarmHost, launcher
 from grader.sandbox.levels import Level
 from grader.store.files import RESULT, SCORES, submission_folder, write_result, write_scores
@@ -59,7 +59,7 @@ class Row:
         return self.kind == "control"
 
 
-class Assault:
+class LevelRun:
     """One level of isolation, on which attacks are tried one after another. Use as a context manager.
 
     Each is graded together with two neighbours, by the same intake, engine, marking and reports as
@@ -71,7 +71,7 @@ class Assault:
         self,
         suite: Suite,
         assignment: Assignment,
-        ground: Ground,
+        ground: Surroundings,
         level: Level,
         codes: Mapping[Code, str],
         promises: Promises,
@@ -178,8 +178,10 @@ class Assault:
             if seconds is not None:
                 limits = limits.model_copy(update={"call_seconds": seconds})
             assignment = self._assignment.model_copy(update={"limits": limits})
-            paper = Paper(assignment, self._suite.tests, self._suite.digest, self._seed, str(self._level))
-            engine = LocalEngine(paper, self._suite, self._host, self._jobs)
+            context = RunContext(
+                assignment, self._suite.tests, self._suite.digest, self._seed, str(self._level)
+            )
+            engine = LocalEngine(context, self._suite, self._host, self._jobs)
             self._engines[seconds] = self._open.enter_context(engine)
         return self._engines[seconds]
 
@@ -261,7 +263,7 @@ class Assault:
         )
 
 
-def hand_in(attack: Attack, ground: Ground, codes: Mapping[Code, str]) -> None:
+def hand_in(attack: Attack, ground: Surroundings, codes: Mapping[Code, str]) -> None:
     """Let the attack make its submission on that ground, around the honest code it hides behind."""
     scene = Scene(
         handed_in=ground.handed_in,

@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.candidate.interface import Candidate
-from grader.examination.session import Sitting
+from grader.examination.session import ExamSession
 from grader.examination.suite import Suite
 from grader.examination.verdicts import InfrastructureFault
 from grader.results import Result, TestStatus
 from grader.run.halves import both, halves_of
-from grader.run.host_supervisor import Keeper
-from grader.run.marking import Paper, broken, marked
+from grader.run.host_supervisor import HostSupervisor
+from grader.run.marking import RunContext, broken, marked
 from grader.sandbox.capacity import check_room
 from grader.sandbox.isolated import Deadlines, IsolatedTransport
 from grader.sandbox.launch import Launcher
@@ -61,12 +61,12 @@ class LocalEngine:
     Raises HostFailed on entry when no candidate can be started here.
     """
 
-    def __init__(self, paper: Paper, suite: Suite, launcher: Launcher, jobs: int = 1) -> None:
-        self._paper = paper
+    def __init__(self, context: RunContext, suite: Suite, launcher: Launcher, jobs: int = 1) -> None:
+        self._context = context
         self._suite = suite
         self._jobs = max(1, jobs)
         self._launcher = launcher
-        self._keeper = Keeper(launcher)
+        self._supervisor = HostSupervisor(launcher)
         self._again: deque[Submission] = deque()  # to be tried once more, each by itself
         self._retried: list[str] = []
         self.faults: dict[str, str] = {}  # by submission, what went wrong on our side: not for students
@@ -100,7 +100,7 @@ class LocalEngine:
                 while (waiting or (self._again and not self._children)) and len(self._children) < self._jobs:
                     submission = (waiting or self._again).popleft()
                     if submission.unreadable is not None:
-                        yield marked(self._paper, submission, {}, datetime.now(UTC), 0.0)
+                        yield marked(self._context, submission, {}, datetime.now(UTC), 0.0)
                         continue
                     # with too few submissions to keep every processor busy, each is done in halves
                     together = min(self._jobs, len(waiting) + len(self._children) + 1)
@@ -111,7 +111,7 @@ class LocalEngine:
                             waiting.appendleft(submission)
                             break  # until one of those has ended
                         self.faults[submission.id] = f"No examiner could be started: {error}"
-                        yield broken(self._paper, submission, datetime.now(UTC), 0.0)
+                        yield broken(self._context, submission, datetime.now(UTC), 0.0)
                         continue
                     selector.register(descriptor, selectors.EVENT_READ)
                 yield from self._collect(selector)
@@ -130,9 +130,9 @@ class LocalEngine:
             self._child(submission, writable, halved)
         os.close(writable)
         now = time.monotonic()
-        allowed = self._paper.assignment.limits.submission_seconds + _SLACK_SECONDS
+        allowed = self._context.assignment.limits.submission_seconds + _SLACK_SECONDS
         self._children[readable] = _Child(
-            submission, pid, datetime.now(UTC), now, now + allowed, bytearray(), self._keeper.number
+            submission, pid, datetime.now(UTC), now, now + allowed, bytearray(), self._supervisor.number
         )
         return readable
 
@@ -159,25 +159,25 @@ class LocalEngine:
 
         ``halved``: a fork of this process does one half meanwhile, on a worker of its own.
         """
-        exercises = frozenset(self._paper.assignment.exercises)
+        exercises = frozenset(self._context.assignment.exercises)
         if not halved:
             return self._examine(submission, exercises)
         # what was not handed in takes no time, and so is no part of a fair division
         present = {
             name
-            for name, exercise in self._paper.assignment.exercises.items()
+            for name, exercise in self._context.assignment.exercises.items()
             if set(exercise.defines) & set(submission.homes)
         }
         weighed = [test for test in self._suite.tests if test.exercise in present]
-        other = halves_of(weighed, self._paper.assignment)[1]
+        other = halves_of(weighed, self._context.assignment)[1]
         one = exercises - other
         parts = both(lambda: self._examine(submission, one), lambda: self._examine(submission, other))
         outcomes = {test: outcome for part in parts for test, outcome in part["outcomes"].items()}
         return {"outcomes": outcomes, "note": " ".join(part["note"] for part in parts if part["note"])}
 
     def _examine(self, submission: Submission, exercises: frozenset[str]) -> dict[str, Any]:
-        limits = self._paper.assignment.limits
-        refused = {name: self._paper.assignment.refused_in(name) for name in self._paper.assignment.homes}
+        limits = self._context.assignment.limits
+        refused = {name: self._context.assignment.refused_in(name) for name in self._context.assignment.homes}
         transport = IsolatedTransport(
             self._launcher,
             submission.files,
@@ -191,11 +191,11 @@ class LocalEngine:
         )
         candidate = Candidate(transport, submission.homes, submission.problems, submission.originals)
         try:
-            sitting = Sitting(candidate, self._paper.seed, submission.id, self._paper.require_gpu)
-            asked = {name: self._paper.assignment.exercises[name].defines for name in exercises}
+            session = ExamSession(candidate, self._context.seed, submission.id, self._context.require_gpu)
+            asked = {name: self._context.assignment.exercises[name].defines for name in exercises}
             absent = {name: why for name, names in asked.items() if (why := candidate.absence(names))}
             present = exercises - set(absent)
-            outcomes = self._suite.examine(sitting, only=lambda test: test.exercise in present)
+            outcomes = self._suite.examine(session, only=lambda test: test.exercise in present)
             outcomes |= {
                 test.id: Outcome(TestStatus.NOT_RUN, absent[test.exercise])
                 for test in self._suite.tests
@@ -242,18 +242,18 @@ class LocalEngine:
         except ValueError:
             answer = {"fault": "The examiner ended before it had a result."}
         if "fault" in answer:
-            if child.submission.id not in self._retried and self._keeper.lost(child.host):
+            if child.submission.id not in self._retried and self._supervisor.lost(child.host):
                 self._retried.append(child.submission.id)
                 self._again.append(child.submission)
                 return
             self.faults[child.submission.id] = answer["fault"]
-            yield broken(self._paper, child.submission, child.started_at, duration)
+            yield broken(self._context, child.submission, child.started_at, duration)
             return
         outcomes = {
             test: Outcome(**{**fields, "status": TestStatus(fields["status"])})
             for test, fields in answer["outcomes"].items()
         }
-        yield marked(self._paper, child.submission, outcomes, child.started_at, duration, answer["note"])
+        yield marked(self._context, child.submission, outcomes, child.started_at, duration, answer["note"])
 
 
 def _headline(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from grader.errors import UsageError
 from grader.examination.suite import Suite, with_suite
 from grader.results import Result
 from grader.run.engine import LocalEngine
-from grader.run.marking import Paper
+from grader.run.marking import RunContext
 from grader.sandbox.capacity import check_room
 from grader.sandbox.launch import Launcher, launcher
 from grader.sandbox.levels import Level, offered, offers
@@ -246,10 +246,10 @@ class _Class:
         book.refresh()
         waiting = [submission for submission in self.submissions if not self._is_finished(submission, suite)]
         skipped = len(self.submissions) - len(waiting)
-        paper = paper_for(self.assignment, suite, self.record, self.isolation)
+        context = context_for(self.assignment, suite, self.record, self.isolation)
         with (
             self.watch(len(self.submissions), skipped) as progress,
-            LocalEngine(paper, suite, self.host, self.jobs) as engine,
+            LocalEngine(context, suite, self.host, self.jobs) as engine,
         ):
             for result in engine.grade(waiting):
                 if account := engine.faults.get(result.submission):
@@ -263,10 +263,10 @@ class _Class:
         return self.journal.finished(submission.id, suite=suite.digest, source=submission.source) is not None
 
 
-def paper_for(assignment: Assignment, suite: Suite, record: RunRecord, isolation: Level) -> Paper:
+def context_for(assignment: Assignment, suite: Suite, record: RunRecord, isolation: Level) -> RunContext:
     """What all submissions of the run have in common."""
     device = real_accelerator() or "cpu"
-    return Paper(
+    return RunContext(
         assignment, suite.tests, suite.digest, record.seed, str(isolation), device, record.require_gpu
     )
 

@@ -7,7 +7,7 @@ from grader.sandbox.launch import Launcher
 _FRESH_HOSTS = 3  # one that ends again and again has a reason that a fourth would not cure
 
 
-class Keeper:
+class HostSupervisor:
     """Knows which host is at work. ``number`` counts them: 0, and one more with every fresh one."""
 
     def __init__(self, launcher: Launcher) -> None:

@@ -21,7 +21,7 @@ NOT_GRADED = (
 
 
 @dataclass(frozen=True)
-class Paper:
+class RunContext:
     """What all submissions of a run have in common."""
 
     assignment: Assignment
@@ -34,7 +34,7 @@ class Paper:
 
 
 def marked(
-    paper: Paper,
+    context: RunContext,
     submission: Submission,
     outcomes: Mapping[str, Outcome],
     started_at: datetime,
@@ -45,23 +45,23 @@ def marked(
     status, message = Status.GRADED, _summary(submission, note)
     if submission.unreadable is not None:
         status, message = Status.REJECTED, submission.unreadable
-        outcomes = {test.id: Outcome(TestStatus.NOT_RUN, submission.unreadable) for test in paper.tests}
-    return _result(paper, submission, status, message, outcomes, started_at, duration_s)
+        outcomes = {test.id: Outcome(TestStatus.NOT_RUN, submission.unreadable) for test in context.tests}
+    return _result(context, submission, status, message, outcomes, started_at, duration_s)
 
 
-def broken(paper: Paper, submission: Submission, started_at: datetime, duration_s: float) -> Result:
+def broken(context: RunContext, submission: Submission, started_at: datetime, duration_s: float) -> Result:
     """The result of a submission that could not be graded for a fault of ours.
 
     What failed is not in it: an account of a fault may quote hidden tests, and students read results.
     """
-    outcomes = dict.fromkeys((test.id for test in paper.tests), Outcome(TestStatus.NOT_RUN, NOT_GRADED))
+    outcomes = dict.fromkeys((test.id for test in context.tests), Outcome(TestStatus.NOT_RUN, NOT_GRADED))
     return _result(
-        paper, submission, Status.INFRASTRUCTURE_ERROR, NOT_GRADED, outcomes, started_at, duration_s
+        context, submission, Status.INFRASTRUCTURE_ERROR, NOT_GRADED, outcomes, started_at, duration_s
     )
 
 
 def _result(
-    paper: Paper,
+    context: RunContext,
     submission: Submission,
     status: Status,
     message: str,
@@ -69,10 +69,10 @@ def _result(
     started_at: datetime,
     duration_s: float,
 ) -> Result:
-    scores = score(paper.tests, outcomes, paper.assignment)
+    scores = score(context.tests, outcomes, context.assignment)
     return Result(
         submission=submission.id,
-        assignment=paper.assignment.name,
+        assignment=context.assignment.name,
         status=status,
         status_message=message,
         score=scores.score,
@@ -84,11 +84,11 @@ def _result(
         environment=Environment(
             python=platform.python_version(),
             torch=torch.__version__,
-            isolation=paper.isolation,
-            device=paper.device,
-            seed=paper.seed,
+            isolation=context.isolation,
+            device=context.device,
+            seed=context.seed,
         ),
-        suite=paper.digest,
+        suite=context.digest,
         source=submission.source,
         started_at=started_at,
         duration_s=round(duration_s, 3),

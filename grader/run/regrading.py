@@ -16,7 +16,7 @@ from grader.errors import UsageError
 from grader.examination.suite import Suite, with_suite
 from grader.results import Result
 from grader.run.engine import LocalEngine
-from grader.run.grading import Options, Watcher, has_bonus, level_for, paper_for
+from grader.run.grading import Options, Watcher, context_for, has_bonus, level_for
 from grader.sandbox.launch import Launcher, launcher
 from grader.sandbox.levels import Level
 from grader.store.baseline import Baseline, end
@@ -164,10 +164,10 @@ class _Work:
         book = Gradebook(self.out, self.assignment, self.journal, self.overrides, suite.tests, suite.digest)
         book.refresh()
         waiting = [one for one in self.submissions if not self._is_done(one, suite, before)]
-        paper = paper_for(self.assignment, suite, self.record, self.isolation)
+        context = context_for(self.assignment, suite, self.record, self.isolation)
         with (
             self.watch(len(self.submissions), len(self.submissions) - len(waiting)) as progress,
-            LocalEngine(paper, suite, self.host, self.again.jobs) as engine,
+            LocalEngine(context, suite, self.host, self.again.jobs) as engine,
         ):
             for result in engine.grade(waiting):
                 if account := engine.faults.get(result.submission):

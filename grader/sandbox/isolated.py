@@ -19,7 +19,7 @@ from grader.candidate.values import MalformedValue, decode, encode
 from grader.sandbox import capacity, wire
 from grader.sandbox.frames import from_bytes, to_bytes
 from grader.sandbox.launch import Launcher, Worker
-from grader.sandbox.limits import SCRATCH, WorkerLimits, obituary
+from grader.sandbox.limits import SCRATCH, WorkerLimits, explanation_of_end
 from grader.sandbox.stage import Stage
 
 _OPEN_SECONDS = 60.0
@@ -156,7 +156,7 @@ class IsolatedTransport:
                     "The machine ran out of memory, and the system ended a submission that was within its "
                     "limit. Grade fewer at a time (--jobs 1), or end what else runs here."
                 ) from None
-            raise Died(_obituary(code, obituary(worker.breach, self._limits))) from None
+            raise Died(_obituary(code, explanation_of_end(worker.breach, self._limits))) from None
         except (wire.WireError, MalformedValue, ValueError) as error:
             self._drop()
             raise Nonsense(

@@ -72,7 +72,7 @@ def _running() -> int:
 MEMORY, PROCESSES, SCRATCH, CPU = "memory", "processes", "scratch", "cpu"
 
 
-def obituary(breach: str, limits: WorkerLimits) -> str:
+def explanation_of_end(breach: str, limits: WorkerLimits) -> str:
     """What to tell the student about a worker that was ended for that breach; empty when unknown."""
     return {
         MEMORY: f"it held more than {_mib(limits.memory_bytes)} of memory at once, and was ended. "

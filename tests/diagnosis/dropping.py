@@ -8,8 +8,8 @@ from torch import Tensor
 from tests.diagnosis.altered import same
 from tests.diagnosis.findings import Finding, finding
 from tests.support.checks import as_attention
+from tests.support.dropped_weights import Links
 from tests.support.layers import Layer
-from tests.support.links import Links
 
 _P = 0.4
 

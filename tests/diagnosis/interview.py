@@ -29,10 +29,10 @@ from tests.diagnosis.promises import (
 )
 from tests.diagnosis.weights import look_at_weights
 from tests.support.checks import as_attention
+from tests.support.extreme_scores import steep
 from tests.support.layers import Layer, MultiHeadAttentionLayer, Trial
 from tests.support.masks import drawn
 from tests.support.oracle import Attention
-from tests.support.steep import steep
 
 # no square, no size twice: d_k 6, so that a scale built in for some other width shows
 _ONE_HEAD = {"batch": 2, "seq_q": 5, "seq_k": 7, "d_k": 6, "d_model": 10}

@@ -11,8 +11,8 @@ from grader.candidate.faults import StudentError
 from tests.diagnosis.altered import same, scores, usual
 from tests.diagnosis.findings import Finding, finding
 from tests.support import masks
+from tests.support.extreme_scores import steep
 from tests.support.layers import Layer, Trial
-from tests.support.steep import steep
 
 
 def look_at_masks(layer: Layer, trial: Trial, base: Tensor) -> Finding | None:

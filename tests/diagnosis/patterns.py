@@ -11,7 +11,7 @@ from tests.diagnosis.altered import same
 from tests.diagnosis.findings import Finding, finding
 from tests.support import shares
 from tests.support.drawing import Draw
-from tests.support.habits import HABITS, as_scores
+from tests.support.usual_slips import HABITS, as_scores
 
 
 def interview_patterns(candidate: Candidate, draw: Draw) -> list[Finding]:

@@ -18,7 +18,7 @@ from grader.assignment import load_assignment
 from grader.examination.suite import Suite, with_suite
 from grader.quality.cases import Mistake, as_submission, load_mistakes
 from grader.run.engine import LocalEngine
-from grader.run.marking import Paper
+from grader.run.marking import RunContext
 from grader.sandbox.launch import launcher
 from grader.submissions import Submission
 
@@ -76,8 +76,11 @@ def main(root: Path) -> None:
     wrong = [as_submission(mistake, assignment) for mistake in spread(mistakes, MOST)]
 
     def work(suite: Suite) -> dict[str, Any]:
-        paper = Paper(assignment, suite.tests, suite.digest, 11, "process")
-        with closing(launcher()) as host, LocalEngine(paper, suite, host, jobs=os.cpu_count() or 1) as engine:
+        context = RunContext(assignment, suite.tests, suite.digest, 11, "process")
+        with (
+            closing(launcher()) as host,
+            LocalEngine(context, suite, host, jobs=os.cpu_count() or 1) as engine,
+        ):
             results = [result.model_dump(mode="json") for result in engine.grade([*wrong, *odd()])]
         return {
             "results": results,

@@ -41,13 +41,13 @@ def test_a_class_is_built_with_its_arguments_and_called(candidate: Candidate) ->
 def test_calls_together_answer_in_their_order(candidate: Candidate) -> None:
     double, triple = (candidate.prepare("Affine", (2, 2), {"scale": scale}, EYE) for scale in (2.0, 3.0))
     x = torch.tensor([[1.0, 2.0]])
-    found = candidate.together([(double, (x,), {}), (triple, (x,), {"mask": torch.zeros(2)})])
+    found = candidate.batch_call([(double, (x,), {}), (triple, (x,), {"mask": torch.zeros(2)})])
     assert same([output for output, _ in found], [2 * x, 0 * x])
 
 
 def test_calls_together_do_not_share_what_they_write_into(candidate: Candidate) -> None:
     model = candidate.build("Spoiling")
-    first, second = candidate.together([(model, (torch.ones(2),), {})] * 2)
+    first, second = candidate.batch_call([(model, (torch.ones(2),), {})] * 2)
     assert same(first, second)
 
 
@@ -55,7 +55,7 @@ def test_the_first_of_calls_together_to_fail_is_the_one_told(candidate: Candidat
     model = candidate.build("Affine", 2, 2)
     calls = [(model, (torch.ones(1, size),), {}) for size in (2, 3, 4)]
     with pytest.raises(StudentError, match="1x3"):
-        candidate.together(calls)
+        candidate.batch_call(calls)
 
 
 def test_keyword_arguments_reach_forward(candidate: Candidate) -> None:

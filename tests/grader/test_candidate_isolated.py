@@ -125,9 +125,9 @@ def test_a_call_is_stopped_at_its_deadline(sit: Sit, name: str) -> None:
 def test_calls_together_have_the_time_of_so_many(sit: Sit) -> None:
     candidate, _ = sit(seconds=0.4)
     model = candidate.build("Slow")
-    assert candidate.together([(model, (0.25,), {})] * 3) == [0.25] * 3
+    assert candidate.batch_call([(model, (0.25,), {})] * 3) == [0.25] * 3
     with pytest.raises(OutOfTime, match=r"No answer within 0\.8 s"):
-        candidate.together([(model, (0.6,), {})] * 2)
+        candidate.batch_call([(model, (0.6,), {})] * 2)
 
 
 def test_a_submission_has_a_deadline_for_all_its_calls(sit: Sit) -> None:

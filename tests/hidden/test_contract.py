@@ -156,7 +156,7 @@ def test_arguments_can_be_given_by_name_or_by_place(layer: Layer) -> None:
     by_name = (trial.model, (), {**names, "mask": mask})
     by_place = (trial.model, (*trial.inputs, mask), {})
     usual = (trial.model, trial.inputs, {"mask": mask})
-    *found, wanted = map(as_attention, layer.candidate.together([by_name, by_place, usual]))
+    *found, wanted = map(as_attention, layer.candidate.batch_call([by_name, by_place, usual]))
     for answer in found:
         assert_attention_close(answer, wanted)
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support.checks import as_attention, assert_close, assert_equal
+from tests.support.dropped_weights import Links
 from tests.support.layers import Layer, answers
-from tests.support.links import Links
 
 
 @aspect("dropout", "multi_head_attention", hint="Who tells your dropout whether the layer is training?")

@@ -13,7 +13,7 @@ from grader.examination.verdicts import WrongAnswer
 from tests.support import shares
 from tests.support.checks import assert_close, assert_equal
 from tests.support.drawing import Draw
-from tests.support.habits import HABITS, as_scores, assert_head_names, scores_of
+from tests.support.usual_slips import HABITS, as_scores, assert_head_names, scores_of
 
 # (batch, heads, length)
 SIZES = [(2, 3, 5), (1, 3, 5), (2, 1, 4), (3, 3, 4), (2, 4, 4), (2, 3, 2), (4, 2, 12)]

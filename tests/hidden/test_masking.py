@@ -9,8 +9,8 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import assert_attention_close, assert_close, assert_equal
+from tests.support.extreme_scores import steep
 from tests.support.layers import ALL_LAYERS, Layer, answers
-from tests.support.steep import steep
 
 # changes to the usual sizes, and the forms of mask that they put to the test
 MASKED = {

@@ -9,8 +9,8 @@ from grader.examination.marks import aspect
 from grader.examination.verdicts import WrongAnswer
 from tests.support import masks
 from tests.support.checks import assert_attention_close, assert_close
+from tests.support.extreme_scores import steep
 from tests.support.layers import ALL_LAYERS, Layer, answers
-from tests.support.steep import steep
 
 WIDTHS = {"narrow": {"d_k": 2}, "usual": {}, "odd": {"d_k": 5}, "wide": {"d_k": 24, "seq_q": 4, "seq_k": 9}}
 SIZES = {

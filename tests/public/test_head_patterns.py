@@ -10,7 +10,7 @@ from grader.examination.marks import aspect
 from tests.support import shares
 from tests.support.checks import assert_close, assert_shape
 from tests.support.drawing import Draw
-from tests.support.habits import HABITS, assert_head_names, scores_of
+from tests.support.usual_slips import HABITS, assert_head_names, scores_of
 
 
 @aspect(

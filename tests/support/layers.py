@@ -141,7 +141,7 @@ def answers(*asked: tuple[Trial, Tensor | None]) -> list[Attention]:
     """
     calls = [(trial.model, trial.inputs, _masked(mask)) for trial, mask in asked]
     candidate = asked[0][0].layer.candidate
-    return [as_attention(value) for value in candidate.together(calls)]
+    return [as_attention(value) for value in candidate.batch_call(calls)]
 
 
 def _masked(mask: Tensor | None) -> dict[str, Any]:

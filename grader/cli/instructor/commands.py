@@ -139,21 +139,21 @@ def attack(
     from functools import partial
 
     from grader.assignment import load_assignment
-    from grader.redteam.runner import lay_siege
+    from grader.redteam.runner import run_attacks
     from grader.redteam.table import table
     from grader.reports.terminal import cases_progress
     from grader.sandbox.levels import Level
 
     levels = [Level.named(name) for name in isolation or ()]
     watch = partial(cases_progress, doing="attacking")
-    siege = lay_siege(ROOT, load_assignment(ROOT), levels, only or (), seed, jobs, watch)
+    attack_run = run_attacks(ROOT, load_assignment(ROOT), levels, only or (), seed, jobs, watch)
     if as_json:
-        typer.echo(json.dumps(siege.document(), indent=2))
+        typer.echo(json.dumps(attack_run.document(), indent=2))
     else:
         console = Console(highlight=False)
-        for line in table(siege):
+        for line in table(attack_run):
             console.print(line, soft_wrap=True)
-    if siege.succeeded:
+    if attack_run.succeeded:
         raise typer.Exit(1)
 
 

@@ -203,7 +203,7 @@ def test_the_table_ends_with_a_count(project: Project) -> None:
     [
         (["--only", "no-such"], "There is no attack 'no-such'"),
         (["--isolation", "none"], "a submission is never run in the grader's own process"),
-        (["--isolation", "moat"], "there is no isolation level 'moat'"),
+        (["--isolation", "moat"], "There is no isolation level 'moat'"),
     ],
 )
 def test_what_cannot_be_tried_is_said(project: Project, arguments: list[str], words: str) -> None:

@@ -197,7 +197,7 @@ def test_a_bug_of_ours_is_no_bad_usage(tmp_path: Path) -> None:
     broken.change("grader/run/grading.py", "    index, count = options.shard\n", "    int('a bug')\n")
     ran = broken.run("grade", broken.root / "solutions", "--out", tmp_path / "out")
     assert ran.status == 1
-    assert "by no fault of yours (ValueError: invalid literal" in ran.err
+    assert "which is not your doing (ValueError: invalid literal" in ran.err
     assert "Traceback" not in ran.err
     log = Path(ran.err.split("account is in ")[1].split(";")[0])
     assert "Traceback" in log.read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import load_assignment
-from grader.submissions import Submission, apart, read_submissions
+from grader.submissions import Submission, read_submissions, sandboxed_parse
 from grader.submissions.sandboxed_parse import Unread, each
 
 ASSIGNMENT = load_assignment(Path(__file__).resolve().parents[2])
@@ -33,22 +33,22 @@ def honest_are_read(found: dict[str, Submission]) -> bool:
 
 
 def test_a_source_that_takes_for_ever_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_SECONDS", 0)
-    monkeypatch.setattr(apart, "_BYTES", 8 * apart._BYTES)
+    monkeypatch.setattr(sandboxed_parse, "_SECONDS", 0)
+    monkeypatch.setattr(sandboxed_parse, "_BYTES", 8 * sandboxed_parse._BYTES)
     found = read_class(tmp_path, f"{SELF}a = [{'-a,' * 300_000}]\n")
     assert "of processor time to read" in str(found["mallory"].unreadable)
     assert honest_are_read(found)
 
 
 def test_a_source_that_takes_all_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_BYTES", 64 * apart.MIB)
+    monkeypatch.setattr(sandboxed_parse, "_BYTES", 64 * sandboxed_parse.MIB)
     found = read_class(tmp_path, f"{SELF}a = [{'a,' * 500_000}]\n")
     assert found["mallory"].unreadable
     assert honest_are_read(found)
 
 
 def test_a_reader_that_holds_much_makes_way_for_a_fresh_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_USED_UP", 1)
+    monkeypatch.setattr(sandboxed_parse, "_USED_UP", 1)
     kept: list[bytes] = []
 
     def hoard(number: int) -> int:

@@ -136,6 +136,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         )
     course.hand_in("foreign", {"self_attention": FOREIGN})
     course.hand_in("foreign-name", {"sorting": FOREIGN})
+    (course.root / "submitted/linked").symlink_to(course.root / "submitted/right")
     course.hand_in("no-json", {"self_attention": '{"cells": ['})
     ran = course.nbgrader("autograde", "attention")
     (course.root / "autograde.log").write_text(ran.both)
@@ -162,7 +163,7 @@ def test_no_kernel_is_started(course: Course) -> None:
 
 def test_the_gradebook_has_what_the_grader_gave(course: Course) -> None:
     given = {name: float(row["score"]) for name, row in ours(course).items()}
-    entered = course.scores()
+    entered = {name: score for name, score in course.scores().items() if name in given}
     assert entered == {name: given[name] for name in entered}
     assert entered["right"] == entered["all-in-one"] == 100
     assert 0 < entered["x-no-scale"] < 100
@@ -200,6 +201,11 @@ def test_a_submission_that_nbgrader_cannot_read_is_told_and_costs_nobody_else(co
     assert not {"no-json", "foreign-name"} & {
         path.name for path in (course.root / "autograded").iterdir() if any(path.iterdir())
     }
+
+
+def test_a_folder_that_is_a_link_is_told_and_costs_nobody_else(course: Course) -> None:
+    assert "submitted/linked is a link, so it is not read" in log(course)
+    assert "linked" not in ours(course)
 
 
 def test_what_nbgrader_gives_up_on_can_be_entered_all_the_same(course: Course) -> None:
@@ -268,7 +274,9 @@ def test_grades_are_exported_as_a_table_that_holds_any_name(course: Course) -> N
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
     assert rows["right"]["last_name"] == 'Öz, "the" older'
     assert rows["right"]["first_name"] == "'=1+1"
-    assert {name: float(row["raw_score"]) for name, row in rows.items()} == course.scores()
+    graded = {name: float(row["raw_score"]) for name, row in rows.items() if row["raw_score"]}
+    assert graded == {name: score for name, score in course.scores().items() if name != "linked"}
+    assert rows["linked"]["score"] == ""
     assert rows["right"]["max_score"] == "100.0"
 
 
@@ -318,6 +326,11 @@ def test_a_fault_of_ours_is_no_zero(course: Course, tmp_path: Path) -> None:
     assert ran.status == 1
     assert "a bug of ours" in ran.both
     assert "unlucky" not in {path.parent.name for path in (course.root / "autograded").glob("*/attention")}
+    assert course.nbgrader("export", "--to", "faulty.csv").status == 0
+    with (course.root / "faulty.csv").open(newline="") as file:
+        rows = {row["student_id"]: row for row in csv.DictReader(file)}
+    assert (rows["unlucky"]["raw_score"], rows["unlucky"]["score"]) == ("", "")
+    assert rows["delete_answer"]["score"] == "0.0"
 
 
 def test_other_cells_than_the_tests_are_refused_with_nothing_entered(course: Course) -> None:

@@ -19,6 +19,7 @@ from grader.exports.nbgrader.gradebook import write_scores
 from grader.exports.nbgrader.grading import RESULTS, NotGraded
 from grader.exports.nbgrader.pages import grade_id_of, restored, with_verdicts
 from grader.results import Result
+from grader.submissions.nested import folders
 
 _STRUCTURE = "{nbgrader_step}/{student_id}/{assignment_id}"
 _NO_RESPONSE = "No response."  # nbgrader's own words for an answer cell left as it was given out
@@ -74,8 +75,13 @@ class CourseLayout:
         return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
 
     def students(self, assignments: Iterable[str], assignment: str) -> list[str]:
-        """Who handed in, of nbgrader's list of submission folders for one assignment."""
-        return sorted(Path(path).parent.name for path in assignments if Path(path).name == assignment)
+        """Who handed in, of nbgrader's list of submission folders for one assignment.
+
+        A folder that intake does not take, such as a link, is left out: it must not stop the others.
+        """
+        asked = {Path(path).parent.name for path in assignments if Path(path).name == assignment}
+        taken = {entry.id for entry in folders(self.submitted, assignment)} if asked else set()
+        return sorted(asked & taken)
 
 
 def enter(

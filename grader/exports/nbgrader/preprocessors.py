@@ -71,6 +71,8 @@ class IsolatedScores(NbGraderPreprocessor):  # type: ignore[misc]
             students = layout.students(converter.assignments, assignment)
             self.log.info("Grading %d submissions of %s behind the wall", len(students), assignment)
             try:
+                if not students:
+                    raise NotGraded(f"None of the submissions asked for in {layout.submitted} can be read.")
                 grade(
                     layout.submitted,
                     assignment,
@@ -90,6 +92,9 @@ def say_what_is_odd(*, assignment: str, student: str, notebooks: list[str]) -> N
     paths = [Path(notebook) for notebook in notebooks]
     course = Path.cwd()  # nbgrader's converters work in the course
     log = get_logger()
+    for folder in dict.fromkeys(one for path in paths for one in (path.parent, path.parent.parent)):
+        if folder.is_symlink():
+            log.warning("%s is a link, so it is not read. Put the folder itself there.", folder)
     for path in paths:
         try:
             nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]

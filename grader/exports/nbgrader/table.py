@@ -46,8 +46,20 @@ def _row(gradebook: Gradebook, assignment: Any, student: Any) -> list[str]:
         *(assignment.name, assignment.duedate, submission.timestamp if submission else None),
         *(student.id, student.last_name, student.first_name, student.email),
     ]
-    points = [score, penalty, max(0.0, score - penalty), assignment.max_score]
+    points = [str(round(one, _PLACES)) for one in (score, penalty, max(0.0, score - penalty))]
+    if submission and not _is_graded(submission):
+        points = ["", "", ""]  # a fault on the way is no zero
     return [
         *("" if text is None else cell(str(text)) for text in texts),
-        *(str(round(one, _PLACES)) for one in points),
+        *points,
+        str(round(assignment.max_score, _PLACES)),
     ]
+
+
+def _is_graded(submission: Any) -> bool:
+    """Whether every test cell has a score; text that waits for a teacher does not count."""
+    grades = (grade for notebook in submission.notebooks for grade in notebook.grades)
+    return not any(
+        grade.auto_score is None and grade.manual_score is None and grade.cell.cell_type == "code"
+        for grade in grades
+    )
